@@ -2,7 +2,7 @@
 # drawing modules of tools/page, joined and packed; asset.c includes them in the program (.incbin).
 SERVE_GEN := $(B)/gen/serve
 SERVE_JS  := $(patsubst %,tools/page/script/%.js,data looks build layout format colour diff draw graph theme tabs tree tip who) \
-             $(patsubst %,serve/page/%.js,ask dom place words profile band grid requests trace why trouble resources disks services tables picture runs sql marks jump hotkeys main)
+             $(patsubst %,serve/page/%.js,ask dom place words profile band grid requests trace why trouble resources disks logs services tables picture runs sql marks jump hotkeys main)
 SERVE_CSS := tools/page/page.css serve/page/serve.css
 SERVE_GZ  := $(patsubst %,$(SERVE_GEN)/%.gz,index.html app.css app.js)
 GENERATED += $(SERVE_GZ)

@@ -7,10 +7,13 @@
 #include "loaders/logs/level.h"
 #include "schema/base/array.h"
 
+#define ESC '\033'
+
 void messages_release(struct messages *m)
 {
 	strbuf_release(&m->text);
 	strbuf_release(&m->piece);
+	strbuf_release(&m->plain);
 }
 
 /* ---- does a line continue? ---- */
@@ -221,7 +224,40 @@ static void line_add(struct messages *m, const struct line *l)
 	m->bytes += l->bytes;
 }
 
-static void line_take(struct messages *m, const struct line *l, messages_take take, void *ctx)
+/* Behind the control sequence at `i`, whose first byte is ESC: ESC [ ... letter, ESC ] ... BEL or
+ * ESC \, or ESC and one
+ * byte, with marks such as ( between. One that does not end goes to the end of the line. */
+static size_t sequence_end(const char *s, size_t len, size_t i)
+{
+	char kind = ++i < len ? s[i] : 0;
+
+	if (kind == ']') {
+		while (i < len && s[i] != '\a' && !(s[i] == '\\' && s[i - 1] == ESC))
+			i++;
+	} else if (kind == '[') {
+		for (i++; i < len && s[i] >= ' ' && s[i] < '@';)
+			i++;
+	} else {
+		while (i < len && s[i] >= ' ' && s[i] < '0') /* ESC ( B */
+			i++;
+	}
+	return i < len ? i + 1 : len;
+}
+
+/* Rule 2. Into `out`, without its control sequences. */
+static void plain_make(const char *s, size_t len, struct strbuf *out)
+{
+	strbuf_reset(out);
+	for (size_t i = 0; i < len;) {
+		const char *at = memchr(s + i, ESC, len - i);
+		size_t n = at ? (size_t)(at - s) - i : len - i;
+
+		strbuf_add(out, s + i, n);
+		i = at ? sequence_end(s, len, i + n) : len;
+	}
+}
+
+static void plain_take(struct messages *m, const struct line *l, messages_take take, void *ctx)
 {
 	size_t len = l->len;
 	bool key;
@@ -246,6 +282,18 @@ static void line_take(struct messages *m, const struct line *l, messages_take ta
 	m->head = key ? 0 : kept(m, len);
 	strbuf_add(&m->text, l->s, m->head);
 	m->in = trace_of(strbuf_str(&m->text), m->head);
+}
+
+static void line_take(struct messages *m, const struct line *l, messages_take take, void *ctx)
+{
+	struct line plain = *l;
+
+	if (l->len && memchr(l->s, ESC, l->len)) {
+		plain_make(l->s, l->len, &m->plain);
+		plain.s = strbuf_str(&m->plain);
+		plain.len = m->plain.len;
+	}
+	plain_take(m, &plain, take, ctx);
 }
 
 static void piece_add(struct messages *m, const struct log_record *r)

@@ -4,13 +4,14 @@
  * Pure.
  *
  *   1. Pieces are joined to lines.
- *   2. A line continues the message before it if it is empty, begins with a blank, or only closes a
+ *   2. Control sequences of a terminal (ECMA-48) are left out: colours belong to no word.
+ *   3. A line continues the message before it if it is empty, begins with a blank, or only closes a
  *      bracket; begins with "Caused by:", "Suppressed:", "..."; is the detail of an error of
  *      PostgreSQL (DETAIL, HINT, STATEMENT, CONTEXT, QUERY); or belongs to a trace: of Python, up
  *      to the line that says what was raised; of Go, its goroutines; of Java, after an error, the
  *      exception; of Rust, what follows "panicked at"; or to a private key in PEM (RFC 7468), which
  *      can be masked only as a whole. Of a key that is longer than a message the rest has no text.
- *   3. A message ends with the next one, after MESSAGES_LINES lines, or when the reader says so
+ *   4. A message ends with the next one, after MESSAGES_LINES lines, or when the reader says so
  *      (a second without lines). MESSAGES_BYTES of it are kept, all is counted.
  */
 #ifndef SONDE_LOGS_MESSAGES_H
@@ -40,7 +41,7 @@ struct message {
 enum messages_trace { TRACE_NONE, TRACE_PYTHON, TRACE_GO, TRACE_RUST };
 
 struct messages {
-	struct strbuf text, piece;
+	struct strbuf text, piece, plain; /* plain: of a line with control sequences */
 	size_t head, last;
 	enum messages_trace in;
 	bool raised; /* the last line is that of Python's trace that says what */

@@ -114,7 +114,7 @@ function linkOf(command) {
 	if (verb === 'sql')
 		return given.what === '@fills' ? {...patch, tab: 'disk'} : given.what ? {page: 'sql', query: given.what} : null;
 	const tab = verb === 'waits' && given.neighbours ? 'neighbours' : verb === 'containers' && given.sort === 'io' ? 'disk' : verb === 'containers' && given.sort === 'mem' ? 'memory' : LINK_TABS[verb] || verb;
-	return TABLES[tab] ? {...patch, tab, sort: '', find: '', how: given.slowest ? 'slowest' : given.failed && tab === 'requests' ? 'failed' : tab === 'disks' ? Object.keys(DISKS_VIEWS).find((k) => k && given[k]) || '' : ''} : null;
+	return TABLES[tab] ? {...patch, tab, sort: '', find: '', how: given.slowest ? 'slowest' : given.failed && tab === 'requests' ? 'failed' : tab === 'disks' ? Object.keys(DISKS_VIEWS).find((k) => k && given[k]) || '' : tab === 'logs' && given.new ? 'fresh' : tab === 'logs' && given.burst ? 'burst' : ''} : null;
 }
 
 // The command as a link, where the page has its view; else as text.

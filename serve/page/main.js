@@ -250,8 +250,8 @@ function mainStart() {
 		const sparks = app.tab === 'containers' || app.tab === 'processes' ? app.sparks || band.sparks() : null, columns = grows ? t.columns(sparks, rows, ways, p) : [];
 		$('table-command').textContent = commandOf(t.verb, params);
 		note('table-note', answer);
-		if (d && !d.rows.length && (grows || !t.draw))
-			note('table-note', {ok: false, error: app.tab === 'changes' ? 'No sum differs by more than noise from the time before.' : 'Nothing to show for this range.', fix: ''});
+		if (d && grows && !(app.tab === 'changes' ? d.rows : rows).length)
+			note('table-note', {ok: false, error: t.none ? t.none(p) : 'Nothing to show for this range.', fix: ''});
 		grid.hide(!grows);
 		$('find').hidden = !grows;
 		const again = app.columns.tab === app.tab && app.columns.how === p.how;

@@ -7,7 +7,7 @@
 // container, comm, pid      the selected processes
 // page, query               host or sql, and the query there
 // tab, sort, find           the table, a name in TABLES; default: containers if there are any, otherwise processes
-// how, op, id               requests: slowest, failed, both; disks: as in DISKS_VIEWS; the operation in detail; the trace that is drawn
+// how, op, id               requests: slowest, failed, both; disks: as in DISKS_VIEWS; logs: as in LOGS_VIEWS; the operation in detail; the trace that is drawn
 // why                       the card that explains is open: 1, of what is chosen; else what is asked, as an address ("container=web&from=...&to=...")
 // by, of                    the strip: both, container, process, command; its resource, as in timeline --of
 //   pic                       the picture: '' the flame graph, or map
@@ -21,7 +21,7 @@ const PLACE_START = {page: 'host', last: '1h', from: '', to: '', in: '', until: 
 	how: '', op: '', id: '', why: '', request: '', deep: ''};
 const PLACE_WORDS = {page: ['host', 'sql'], by: ['both', 'container', 'process', 'command'],
 	pic: ['', 'map'], view: ['callees', 'callers', 'sandwich'], group: ['nested', 'container', 'process', 'none'], colour: ['package', 'origin', 'module', 'change'], live: ['', '1'],
-	how: ['', 'slowest', 'failed', 'both', 'who', 'files', 'fsync', 'slow', 'opens', 'full', 'deleted'], deep: ['', '1', '2']};
+	how: ['', 'slowest', 'failed', 'both', 'who', 'files', 'fsync', 'calls', 'locks', 'slow', 'opens', 'full', 'deleted', 'fresh', 'burst'], deep: ['', '1', '2']};
 const PLACE_MOST = 8000;
 
 function placeRead(search) {

@@ -15,7 +15,7 @@ const tablesTime = (v) => (v ? formatTime(v) : '');
 const tablesWhy = (name, on) => ({key: 'why', title: '', draw: (r) => (name(r) ? domButton('Why?', () => on.whyWho(r), 'why', `Why: ${formatSeen(name(r))}`) : null)});
 
 // title: of the tab; also(place): further questions by name; rows(answer, also, place); columns(sparks, rows, on); draw(box, answer, also, place, on): instead of a
-// table, or below it; needs: the family that records it
+// table, or below it; none(place): what is said where there are no rows; needs: the family that records it
 const TABLES = {
 	containers: {
 		verb: 'containers', needs: 'cpu', query: '@containers', sort: '-cpu', params: {number: 1000},
@@ -80,7 +80,7 @@ const TABLES = {
 		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
 	},
 	changes: {
-		verb: 'explain', sort: '', narrow: true, params: {number: 20},
+		verb: 'explain', sort: '', narrow: true, params: {number: 20}, none: () => 'No sum differs by more than noise from the time before.',
 		// statements, then events, and new connections
 		rows: (d) => [...d.rows, ...(d.incidents || []).map((x) => ({text: x.text, about: 'container', name: x.container})),
 			...(d.happened || []).map((x) => ({text: x.text, since_ns: x.time_ns})),
@@ -139,6 +139,11 @@ const TABLES = {
 		verb: 'disk', title: 'disks by request and file', narrow: true, needs: 'disk', more: true, params: disksParams,
 		rows: (d, also, p) => disksRows(d, p), columns: (sparks, rows, on, p) => disksView(p).columns, ways: disksWays,
 		who: (r) => ({container: r.container || '', comm: r.comm || '', pid: r.pid ? String(r.pid) : ''}),
+	},
+	logs: {
+		verb: 'logs', narrow: true, needs: 'logs', more: true, params: logsParams, rows: (d, also, p) => logsRows(d, p), columns: (sparks, rows, on, p) => logsColumns(p), ways: logsWays, none: logsNone,
+		draw: (box, d, also, p) => box.replaceChildren(logsSaid(d, p)),
+		who: (r) => (r.container ? {container: r.container} : {}),
 	},
 	oom: {
 		verb: 'oom', title: 'kills for memory', narrow: true, needs: 'host', more: true, params: () => ({number: 20}), draw: (box, d, also, p, on) => troubleOoms(box, d, on),

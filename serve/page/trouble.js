@@ -103,12 +103,12 @@ function troubleHolders(rows, victim, most) {
 }
 
 function troubleOom(r, on) {
-	const whose = r.own_limit ? r.container || r.cgroup || 'its cgroup' : 'the host', held = (r.anon_bytes || 0) + (r.shmem_bytes || 0), most = Math.max(r.limit_bytes || 0, ...r.tasks.map((t) => t.bytes), 1);
+	const name = r.own_limit && r.kernel_told ? r.container || r.cgroup : '', whose = name || 'its cgroup', held = (r.anon_bytes || 0) + (r.shmem_bytes || 0), most = Math.max(r.limit_bytes || 0, ...r.tasks.map((t) => t.bytes), 1);
 	const values = (r.memory || []).map((m) => m.bytes), known = values.filter((v) => v !== null), grown = known.length > 1 ? known[known.length - 1] - known[0] : 0, from = r.time_ns - 6e10;
 	const why = !r.kernel_told ? 'The kernel\u2019s log does not say whose limit was reached.'
 		: `${r.own_limit ? `${whose} reached its memory limit of ${formatBytes(r.limit_bytes)}` : 'the host had no memory left'}${r.asked_by ? ` when ${r.asked_by} asked for more` : ''}; ${r.comm} held ${formatBytes(held)} itself.`;
 	const story = domMake('li', {className: 'critical'}, domMake('p', {}, domSaid('b', r.container || 'host', 'level'), ' ', domSaid('span', `${r.comm} (${r.pid}) was killed at ${wordsClock(r.time_ns, Date.now() * 1e6)}: ${r.own_limit ? 'its container was out of memory' : 'out of memory'}`), ' ',
-		domButton('Why?', () => on.whyMoment(r.container, from, r.time_ns), 'why', `Why was ${formatSeen(r.comm)} killed?`)), domSaid('p', r.own_limit && r.kernel_told ? why : why[0].toUpperCase() + why.slice(1)));
+		domButton('Why?', () => on.whyMoment(r.container, from, r.time_ns), 'why', `Why was ${formatSeen(r.comm)} killed?`)), domSaid('p', name ? why : why[0].toUpperCase() + why.slice(1))); // a name is not changed
 	if (known.length > 1)
 		story.append(domMake('figure', {}, domSaid('figcaption', `Before: ${formatBytes(known[0])} to ${formatBytes(known[known.length - 1])} in ${formatTime(r.memory[r.memory.length - 1].from_ns - r.memory[0].from_ns)}${grown > 0 ? `, ${formatBytes(grown / Math.max((r.memory[r.memory.length - 1].from_ns - r.memory[0].from_ns) / 6e10, 1))} more each minute` : ''}${r.limit_bytes ? `; the dashed line is the limit, ${formatBytes(r.limit_bytes)}` : ''}`),
 			domLine(values, `Memory before the kill, ${formatBytes(known[0])} to ${formatBytes(known[known.length - 1])}`, r.limit_bytes)));

@@ -2,6 +2,7 @@
 /* Numbers in comments are the header's rules. */
 #include "supervisor/retention/keeper.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -145,6 +146,7 @@ static void pending_note(const struct keeper *k)
 			(long long)w.at_ns, w.why);
 }
 
+static_assert(KEEPER_WHY == 400, "as the format below has it");
 static void pending_read(struct keeper *k)
 {
 	struct keeper_window w = {0};
@@ -153,7 +155,7 @@ static void pending_read(struct keeper *k)
 	cleanup_file FILE *f = pending_path(k, path) ? fopen(path, "re") : NULL;
 	int64_t now = clock_utc_ns();
 
-	if (!f || fscanf(f, "%lld %lld %lld %199[^\n]", &from, &to, &at, w.why) != 4 || to < from ||
+	if (!f || fscanf(f, "%lld %lld %lld %399[^\n]", &from, &to, &at, w.why) != 4 || to < from ||
 	    to > now + HOUR_NS || from < now - HOUR_NS)
 		return;
 	w.from_ns = from;

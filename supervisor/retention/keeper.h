@@ -40,12 +40,13 @@
 #define KEEPER_WAIT_NS   (120 * NSEC_PER_SEC)
 #define KEEPER_FREQ      99 /* about as many samples a second has the ring */
 #define KEEPER_CAUSES    256
+#define KEEPER_WHY       400 /* of all reasons of a window together */
 #define KEEPER_PRESSURES 2
 
 struct keeper_window {
 	int64_t from_ns, to_ns, at_ns; /* UTC; to_ns 0: none waits */
 	int64_t due_ns, latest_ns;     /* monotonic clock; due_ns is at most latest_ns */
-	char why[200];
+	char why[KEEPER_WHY];
 };
 
 struct keeper {
@@ -66,7 +67,7 @@ struct keeper {
 	unsigned int failures;
 	uint64_t windows, kept_bytes;     /* since sonded started */
 	int64_t last_from_ns, last_to_ns; /* of the last one kept; UTC, 0: none */
-	char last_why[200];
+	char last_why[KEEPER_WHY];
 };
 
 void keeper_init(struct keeper *k, const char *store);

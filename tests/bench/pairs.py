@@ -22,11 +22,16 @@ def ask(rounds, alone, watched):
     return found
 
 
-def lost(found):
-    """In percent: the mean, and its interval."""
-    each = [100 * (1 - r["sonde"] / r["no recorder"]) for r in found]
+def interval(each, digits=1):
+    """The mean of what the rounds gave, and its interval."""
+    mean = statistics.mean(each)
     if len(each) < 2:
-        return f"{each[0]:.1f}"
+        return f"{mean:.{digits}f}"
     t = STUDENT[max(k for k in STUDENT if k <= len(each) - 1)]
     half = t * statistics.stdev(each) / len(each) ** 0.5
-    return f"{statistics.mean(each):.1f} ({statistics.mean(each) - half:.1f} to {statistics.mean(each) + half:.1f})"
+    return f"{mean:.{digits}f} ({mean - half:.{digits}f} to {mean + half:.{digits}f})"
+
+
+def lost(found):
+    """In percent: the mean, and its interval."""
+    return interval([100 * (1 - r["sonde"] / r["no recorder"]) for r in found])

@@ -17,6 +17,7 @@ long-bench-smoke: all workloads $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 	@$(PYTHON) tests/bench/always.py --smoke
 	@$(PYTHON) tests/bench/whole.py --smoke
+	@$(PYTHON) tests/bench/flight.py --smoke
 	@$(PYTHON) tests/bench/host.py --smoke
 	@$(PYTHON) tests/bench/script_frames.py --runtimes python --smoke
 	@$(PYTHON) tests/bench/net.py --smoke
@@ -73,6 +74,11 @@ bench-always: all
 bench-whole: all
 	@$(PYTHON) tests/bench/whole.py --write docs/BENCHMARKS.md
 
+# what the flight ring adds on the busy host, with it and without it in turn, and what a kept window takes: about 30 minutes
+.PHONY: bench-flight
+bench-flight: all
+	@$(PYTHON) tests/bench/flight.py --write docs/BENCHMARKS.md
+
 # looking at one profile, beside perf report and go tool pprof on the same stacks: about 2 minutes
 .PHONY: bench-readers
 bench-readers: all
@@ -113,7 +119,7 @@ bench-net: all workloads
 	@$(PYTHON) tests/bench/net.py
 
 # what probes inside TLS add to one write and one read, beside probes where others put them: about 3 minutes
-$(B)/tests/tls_pair: $(B)/obj/tests/bench/tls_pair.o
+$(B)/tests/tls_pair: $(B)/obj/tests/bench/mix/tls_pair.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS_) -pie $(LDFLAGS) -o $@ $^ -lssl -lcrypto
 .PHONY: bench-tls

@@ -29,10 +29,13 @@ def tool(name):
 
 
 def source_of(fuzzer):
+    """NAME.c, NAME_fuzz.c, or of ROOM_NAME ROOM/NAME.c."""
     name = os.path.basename(fuzzer)
-    found = glob.glob(f"{ROOT}/tests/fuzz/**/{name}.c", recursive=True) + \
-        glob.glob(f"{ROOT}/tests/fuzz/**/{name}_fuzz.c", recursive=True)
-    return found[0] if found else None
+    for path in glob.glob(f"{ROOT}/tests/fuzz/**/*.c", recursive=True):
+        stem, room = os.path.basename(path)[:-2], os.path.basename(os.path.dirname(path))
+        if stem in (name, f"{name}_fuzz") or f"{room}_{stem}" == name:
+            return path
+    return None
 
 
 def covers(fuzzer):

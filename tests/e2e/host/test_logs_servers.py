@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What five servers log, as they write it: few patterns, and each error in one that says what it is. Counted beside grep."""
+"""What seven servers log, as they write it: few patterns, and each error in one that says what it is. Counted beside grep."""
+import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
 
 import pytest
 
+import servers
 from conftest import need, need_root
 from sonded import until
+from talks import free_port, library, wait_port
 from test_logs import WAIT, lines, messages, patterns, reads
 
 pytestmark = pytest.mark.long
@@ -93,7 +97,69 @@ def haproxy(folder, log):
     return server, r"^\[(WARNING|ALERT)\]"
 
 
-SERVERS = {"postgres": (postgres, "psql"), "mariadb": (mariadb, "mariadbd"), "nginx": (nginx, "nginx"), "redis": (redis, "redis-server"), "haproxy": (haproxy, "haproxy")}
+class Ends:
+    """What was left running, as a process is ended."""
+
+    def __init__(self, running):
+        self.running = running
+
+    def terminate(self):
+        self.running.stop()
+
+    def wait(self, _):
+        pass
+
+
+def rabbitmq(folder, log):
+    pika, names, port = library("pika"), free_port(), free_port()
+    env = dict(os.environ, RABBITMQ_NODENAME="logs@localhost", RABBITMQ_NODE_PORT=str(port), RABBITMQ_NODE_IP_ADDRESS="127.0.0.1", RABBITMQ_DIST_PORT=str(free_port()),
+               RABBITMQ_MNESIA_BASE=folder, RABBITMQ_LOG_BASE=folder, RABBITMQ_LOGS=log, RABBITMQ_ENABLED_PLUGINS_FILE="/dev/null", ERL_EPMD_PORT=str(names),
+               ERL_EPMD_ADDRESS="127.0.0.1", HOME=folder)
+    r = servers.Running(["beam.smp"])
+    wait_port(names, r.start([shutil.which("epmd"), "-port", str(names), "-address", "127.0.0.1"], env=env))
+    wait_port(port, r.start(["/usr/lib/rabbitmq/bin/rabbitmq-server"], env=env), 90)
+
+    def connected(**kw):
+        return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", port, **kw))
+    for i in range(12):
+        for kw in ({"credentials": pika.PlainCredentials(f"stranger{i}", f"Tr0ub4dor{i}")}, {"virtual_host": f"nowhere{i}"}):
+            with contextlib.suppress(pika.exceptions.AMQPError):
+                connected(**kw)
+        c = connected()
+        for ask in (lambda ch: ch.queue_declare(f"missing{i}", passive=True), lambda ch: ch.basic_publish(f"exchange{i}", "x", b"y") or ch.queue_declare("after"),  # noqa: B023
+                    lambda ch: (ch.queue_declare(f"q{i}"), ch.queue_declare(f"q{i}", exclusive=True))):  # noqa: B023
+            with contextlib.suppress(pika.exceptions.AMQPError):
+                ask(c.channel())
+        with socket.create_connection(("127.0.0.1", port)) as s:
+            s.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            s.recv(100)
+        c._impl._transport.abort()  # without a goodbye
+    time.sleep(2)
+    return Ends(r), r"\[(error|warning)\]"
+
+
+def clickhouse(folder, log):
+    server, port = shutil.which("clickhouse-server") or "/usr/sbin/clickhouse-server", free_port()
+    with open(f"{folder}/users.xml", "w", encoding="ascii") as f:
+        f.write("<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default><password/><networks><ip>::/0</ip></networks>"
+                "<profile>default</profile><quota>default</quota></default></users></yandex>")
+    with open(f"{folder}/config.xml", "w", encoding="ascii") as f:
+        f.write(f"<yandex><logger><level>trace</level><log>{log}</log><errorlog>{folder}/errors</errorlog></logger><http_port>{free_port()}</http_port><tcp_port>{port}</tcp_port>"
+                f"<interserver_http_port>{free_port()}</interserver_http_port><listen_host>127.0.0.1</listen_host><path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path>"
+                f"<users_config>{folder}/users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>"
+                "<mark_cache_size>5368709</mark_cache_size></yandex>")
+    r = servers.Running(["clickhouse"])
+    wait_port(port, r.start([server, f"--config-file={folder}/config.xml"], cwd=folder), 60)
+    for i in range(12):
+        for sql in (f"SELECT * FROM missing_{i}", f"SELECT nope_{i} FROM system.one", f"SELEKT {i}", f"SELECT toInt32('x{i}')", f"CREATE TABLE t{i} (a Int8) ENGINE = Nothing{i}",
+                    "SELECT throwIf(1)", f"SELECT number FROM system.numbers LIMIT {i}"):
+            run("clickhouse-client", "--host", "127.0.0.1", "--port", port, "-q", sql)
+        run("clickhouse-client", "--host", "127.0.0.1", "--port", port, "--user", f"stranger{i}", "--password", "Tr0ub4dor", "-q", "SELECT 1")
+    return Ends(r), r"<(Error|Warning|Fatal|Critical)>"
+
+
+SERVERS = {"postgres": (postgres, "psql"), "mariadb": (mariadb, "mariadbd"), "nginx": (nginx, "nginx"), "redis": (redis, "redis-server"), "haproxy": (haproxy, "haproxy"), "rabbitmq": (rabbitmq, "/usr/lib/rabbitmq/bin/rabbitmq-server"),
+           "clickhouse": (clickhouse, "/usr/sbin/clickhouse-server")}
 
 
 @pytest.mark.parametrize("name", SERVERS)

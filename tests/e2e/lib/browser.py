@@ -10,6 +10,7 @@ import zlib
 
 import pytest
 from conftest import BUILD, ROOT
+from sonded import PATIENCE
 
 ROW = 20  # pixels
 
@@ -56,7 +57,7 @@ class Page:
         return self.do("js", script=script, args=args)
 
     def until(self, script, *args, timeout=60):
-        self.do("until", script=script, args=args, timeout=timeout * 1000)
+        self.do("until", script=script, args=args, timeout=timeout * PATIENCE * 1000)
 
     def keys(self, *keys):
         self.do("keys", keys=keys)

@@ -159,13 +159,26 @@ def asked(begin, end, recording):
                "skipped": 73000, "blind": 0, "blind_requests": 0}
 
 
+def logged(begin, end, recording):
+    """web cannot reach db, each minute; in its last five minutes it has another trouble, too. db was rotated too fast to follow, once."""
+    yield run("logs", begin, end, recording)
+    for at in range(begin, end, 60):
+        for source, container, level, lines in (("web", "web", "info", 60), ("web", "web", "error", 1 + (at >= end - 300)), ("db", "db", "warning", 2)):
+            yield {"fact": "log_row", "at": at, "container": container, "columns": {"source": source, "level": level, "kind": "docker", "lines": lines, "messages": lines,
+                   "bytes": 80 * lines, "cuts": int(source == "db" and at == begin), "burst": 0}}
+        for source, level, pattern, n in (("web", "error", "cannot reach db *", 1), ("db", "warning", "slow statement *", 2), ("web", "error", "no space left on device", int(at >= end - 300))):
+            if n:
+                yield {"fact": "log_pattern_row", "at": at, "container": source, "columns": {"source": source, "level": level, "pattern": pattern, "sample": f"{level.upper()} {pattern.replace('*', '7')}",
+                       "messages": n, "first_us": at * 1000000, "last_us": (at + 9) * 1000000}}
+
+
 def put(store, lines):
     program = os.path.join(BUILD, "tests", "putstore")
     need("build/tests/putstore", program)
     subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
 
 
-def make(store, end, also=()):
-    """The store, written in order of time; each time that was looked at is one recording."""
-    put(store, (line for i, at in enumerate(sorted([*also, end])) for line in looked_at(at, i + 1)))
+def make(store, end, also=(), logs=False):
+    """The store, written in order of time; each time that was looked at is one recording. `logs`: with what was logged."""
+    put(store, (line for i, at in enumerate(sorted([*also, end])) for of in (looked_at, *([lambda end, n: logged(end - SPAN, end, n)] if logs else ())) for line in of(at, i + 1)))
     return store

@@ -9,16 +9,19 @@ const {chromium} = require('playwright-core');
 const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
 	'--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'];
 
+const PATIENCE = 300000; // on a busy host all takes longer, and who waits for what comes loses nothing
+
 let browser, context, page, meter, seen = [], said = [], downloads = [];
 
 async function start({executable, width, height, scripts = true, media = {}, forced = false}) {
-	browser = browser || await chromium.launch({executablePath: executable, args: ARGS, headless: true});
+	browser = browser || await chromium.launch({executablePath: executable, args: ARGS, headless: true, timeout: PATIENCE});
 	if (context)
 		await context.close();
 	context = await browser.newContext({viewport: {width, height}, javaScriptEnabled: scripts, acceptDownloads: true,
 		colorScheme: media.scheme || 'light', reducedMotion: media.motion || 'no-preference',
 		forcedColors: forced ? 'active' : 'none', permissions: ['clipboard-read', 'clipboard-write']});
 	page = await context.newPage();
+	page.setDefaultTimeout(PATIENCE);
 	meter = await context.newCDPSession(page);
 	await meter.send('Performance.enable', {timeDomain: 'threadTicks'}); // time on the CPU: others may use it, too
 	seen = [];
@@ -37,7 +40,7 @@ const OPS = {
 		said = [];
 		await page.goto(url);
 		if (wait)
-			await page.waitForFunction(() => document.documentElement.dataset.state, null, {timeout: 30000});
+			await page.waitForFunction(() => document.documentElement.dataset.state, null, {timeout: PATIENCE});
 		return wait ? page.evaluate(() => document.documentElement.dataset.state) : null;
 	},
 	// an expression, not new Function: the page's policy forbids that, and shall

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.page
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     end = int(time.time()) // 10 * 10
-    return livedin.make(str(tmp_path_factory.mktemp("views") / "store"), end), end
+    return livedin.make(str(tmp_path_factory.mktemp("views") / "store"), end, logs=True), end
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_one_request_is_a_waterfall(page, serve, sonde, made):
 def test_a_kill_for_memory_is_a_story(page, serve):
     show(page, serve, "?last=20m&tab=oom")
     text = page.text("#view")
-    for part in ("web", "tail (4711) was killed", "Web reached its memory limit of 512 MiB when nginx asked for more; tail held 400 MiB itself.", "the dashed line is the limit, 512 MiB",
+    for part in ("web", "tail (4711) was killed", "web reached its memory limit of 512 MiB when nginx asked for more; tail held 400 MiB itself.", "the dashed line is the limit, 512 MiB",
                  "tail (4711): 400 MiB, which was killed", "nginx (812): 100 MiB", "db: 700 MiB", "compress_block 71 %"):
         assert part in text, (part, text)
     assert page.js("return document.querySelectorAll('#view .growth .limit').length") == 1
@@ -176,12 +176,40 @@ def test_disks_have_a_table_for_each_question(page, serve, made):
     assert [(r["Disk"], r["Written"]) for r in rows(page)] == [("sda", "80 MiB")]
     log = "/var/log/nginx/access.log"
     for how, text, want in (("who", "Who asked", {"Who": "web (nginx)"}), ("files", "Files", {"File": log}), ("fsync", "Waits for a disk", {"File": log, "Not back for": "1.5 s"}),
+                            ("calls", "Reads and writes", {"File": log, "Call": "write"}), ("locks", "Locks of files", {"File": log, "Lock": "flock"}),
                             ("slow", "Slow requests", {"Disk": "sda", "Waited in": "folio_wait_bit_common < file_write_and_wait_range < ext4_sync_file < do_fsync"}),
                             ("opens", "Failed opens", {"Path": "/srv/favicon.ico", "Error": "ENOENT"}), ("full", "What fills", {"File system": "/var"}), ("deleted", "Deleted, still open", {"File": f"{log}.1"})):
         page.js(f"[...document.querySelectorAll('#ways .choice button')].find((b) => b.textContent === '{text}').click()")
         page.until(f"return location.search.includes('how={how}')")
         ready(page)
         assert any(all(r[k].startswith(v) for k, v in want.items()) for r in rows(page)), (how, rows(page)[:2])
+    quiet(page, serve)
+
+
+def test_logs_are_by_pattern_and_by_who_wrote(page, serve, sonde, made):
+    at = f"?from={made[1] - 1200}&to={made[1]}&tab=logs"
+    show(page, serve, at)
+    want = said(sonde, made[0], "logs", "--from", made[1] - 1200, "--to", made[1])
+    assert [(r["Level"], r["Times"], r["Who"], r["What"]) for r in rows(page)] == [(r["level"], str(r["messages"]), r["source"], r["pattern"]) for r in want["rows"]]
+    assert [r["What"] for r in rows(page)] == ["cannot reach db *", "no space left on device", "slow statement *"]
+    assert "of 2 logs, 25 errors." in page.text("#view") and "rotated too fast to follow once" in page.text("#view"), page.text("#view")
+
+    def choose(text, how):
+        page.js(f"[...document.querySelectorAll('#ways .choice button')].find((b) => b.textContent === '{text}').click()")
+        page.until(f"return location.search.includes('how={how}')")
+        ready(page)
+    choose("By who wrote", "who")
+    assert {r["Who"]: (r["Errors"], r["Warnings"]) for r in rows(page)} == {"web": ("25", ""), "db": ("", "40")}
+    page.js("[...document.querySelectorAll('#table td button')].find((b) => b.title === 'web').click()")
+    page.until("return location.search.includes('container=web')")
+    ready(page)
+    assert [r["Who"] for r in rows(page)] == ["web"]
+    show(page, serve, f"?from={made[1] - 300}&to={made[1]}&tab=logs&how=fresh")
+    assert [r["What"] for r in rows(page)] == ["no space left on device"]
+    show(page, serve, f"{at}&how=fresh")
+    assert len(rows(page)) == 3 and "No logs were recorded before this range" in page.text("#view")
+    choose("In a burst", "burst")
+    assert page.text("#table-note").startswith("Nothing wrote far more lines than usual.")
     quiet(page, serve)
 
 
@@ -251,7 +279,7 @@ def test_what_was_not_recorded_says_how_to_record_it(page, tmp_path):
     try:
         show(page, s, "?last=15m")
         assert "Not recorded" in page.text("#state") and page.text("#state code") == "sudo sonde up offcpu host net l7"
-        for tab, family in (("requests", "l7"), ("waits", "offcpu"), ("memory", "host"), ("disk", "host"), ("net", "net"), ("heap", "mem")):
+        for tab, family in (("requests", "l7"), ("waits", "offcpu"), ("memory", "host"), ("disk", "host"), ("net", "net"), ("heap", "mem"), ("logs", "logs")):
             show(page, s, f"?last=15m&tab={tab}")
             assert re.search(rf"\b{family}\b", page.text("#table-note") + page.text("#view")), (tab, page.text("#table-note"))
     finally:

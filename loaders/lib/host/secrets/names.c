@@ -123,15 +123,16 @@ static bool is_secret_variable(struct span name)
 
 bool name_is_secret(struct span name)
 {
-	struct span part, last = {0};
+	struct span part, last = {0}, before = {0};
 	bool secret = false, kind = false;
 
-	for (size_t pos = 0; name_part(name, &pos, &part); last = part) {
+	for (size_t pos = 0; name_part(name, &pos, &part); before = last, last = part) {
 		secret |= span_in(part, secret_words) || is_compound(part) ||
 			  (kind && (span_is(part, "key") || span_is(part, "keys")));
 		kind = span_in(part, key_kinds);
 	}
 	return (secret && !(last.n && span_in(last, harmless_last))) || is_secret_variable(name) ||
+	       (span_is(last, "id") && span_in(before, "session sess")) ||
 	       span_ends(name, "sonar.login");
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/secrets/command.h"
+#include "loaders/lib/host/secrets/prose.h"
 #include "loaders/lib/host/secrets/shell.h"
 #include "loaders/lib/host/secrets/text.h"
 #include "schema/base/cleanup.h"
@@ -152,6 +153,7 @@ static void line_scan(struct hidden *h, const char *data, size_t len)
 	struct view v = {data, len, 0, NULL};
 
 	text_scan(h, v, TEXT_LINE);
+	prose_scan(h, v);
 	shell_scan(h, v, false, true, 1);
 }
 

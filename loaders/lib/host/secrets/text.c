@@ -193,6 +193,8 @@ static size_t hide_value(struct scan *s, size_t i, bool whole)
 	struct view v = s->v;
 	size_t level = backslashes(v, i), end;
 
+	if (v.n - i > 3 && !memcmp(v.p + i, "<<\"", 3)) /* Erlang: <<"x">> */
+		return hide_quoted(s, i + 2, 0);
 	if (quote(at(v, i + level)))
 		return hide_quoted(s, i + level, level);
 	if (whole && s->kind == TEXT_WORD) {

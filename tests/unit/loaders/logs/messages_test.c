@@ -143,3 +143,21 @@ TEST(a_private_key_is_one_message_and_what_is_left_of_a_long_one_has_no_text)
 	assert_string_equal(s.head[1], "");
 	messages_release(&m);
 }
+
+TEST(control_sequences_of_a_terminal_are_no_part_of_a_line)
+{
+	struct messages m = {0};
+	struct seen s = {0};
+
+	feed(&m,
+	     "\033[1;31mERROR\033[0m it \033]8;;http://x\ablew\033]8;;\033\\ up\n"
+	     "\033[36m  at x\033[0m\nINFO \033(Bplain\nINFO cut \033[3\nINFO \033",
+	     &s);
+	assert_int_equal(s.n, 4);
+	assert_string_equal(s.head[0], "ERROR it blew up");
+	assert_string_equal(s.last[0], "  at x");
+	assert_string_equal(s.head[1], "INFO plain");
+	assert_string_equal(s.head[2], "INFO cut ");
+	assert_string_equal(s.head[3], "INFO ");
+	assert_int_equal(s.lines, 5);
+}

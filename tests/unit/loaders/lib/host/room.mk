@@ -2,6 +2,7 @@
 $(eval $(call unit_test,proc_test,tests/unit/loaders/lib/host/proc/proc_test.c,host base,-ljansson))
 $(eval $(call unit_test,syscalls_test,tests/unit/loaders/lib/host/proc/syscalls_test.c,host base,))
 $(eval $(call unit_test,args_test,tests/unit/loaders/lib/host/proc/args_test.c,host base,))
+$(eval $(call unit_test,secrets_loglines_test,tests/unit/loaders/lib/host/secrets/loglines_test.c,host base,))
 $(eval $(call unit_test,secrets_test,tests/unit/loaders/lib/host/secrets/secrets_test.c,host base,))
 $(eval $(call unit_test,runtime_test,tests/unit/loaders/lib/host/proc/runtime_test.c,host base,))
 $(eval $(call unit_test,engines_test,tests/unit/loaders/lib/host/proc/engines_test.c,host base,-ljansson))
