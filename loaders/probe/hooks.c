@@ -32,7 +32,8 @@
 #define SUMS_BY     16384 /* sums of an epoch of a probe that has `by` */
 
 /* One for all probes: the first one's. */
-static const char *const SHARED[] = {"events", "late", "hits", "pids", "cgroups", "comms"};
+static const char *const SHARED[] = {"events",  "late",  "hits",  "pids",
+				     "cgroups", "comms", "erlang"};
 /* Only of those that take stacks, apart from the rings. */
 static const char *const OF_STACKS[] = {"scratch", "late_scratch", "late_more"};
 

@@ -44,6 +44,13 @@ struct {
 	__type(value, struct stack_more);
 } late_more SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STACK_ERLANGS);
+	__type(key, __u64);
+	__type(value, struct stack_erlang);
+} erlang SEC(".maps");
+
 #define STACK_LATE_BEYOND 64 /* bytes above the outermost frame's stack pointer: multiples of 8 */
 /* the loader is woken above this: a crowd of new processes does not wait for its timer */
 #define LATE_WAKE (512 * 1024)
@@ -240,6 +247,58 @@ __noinline int stack_more_send(__u32 from)
 	return done;
 }
 
+/* Where the Erlang stack of the current thread begins, as its process says; 0: it runs none. */
+static __always_inline __u64 stack_erlang_top(void)
+{
+	__u64 who = bpf_get_current_pid_tgid(), process = 0, top = 0;
+	const struct stack_erlang *e = bpf_map_lookup_elem(&erlang, &who);
+
+	if (!e || bpf_probe_read_user(&process, sizeof(process), (const void *)e->running) ||
+	    !process || bpf_probe_read_user(&top, sizeof(top), (const void *)(process + e->top)))
+		return 0;
+	return top;
+}
+
+/* Memory at `at` (enum stack_aside says what it is). A separate function. */
+__noinline int stack_aside_send(__u32 which, __u64 at)
+{
+	__u32 zero = 0;
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct stack_more *m = bpf_map_lookup_elem(&late_more, &zero);
+	__u64 size = STACK_ASIDE_BYTES;
+
+	if (!s || !m || !at || (at & 7))
+		return 0;
+	if (bpf_probe_read_user(m->stack + 8, STACK_ASIDE_BYTES, (const void *)at)) {
+		size = (STACK_ASIDE_BYTES - (at & (STACK_ASIDE_BYTES - 1))) &
+		       (STACK_ASIDE_BYTES - 1);
+		asm volatile("" : "+r"(size));
+		if (!size || size > STACK_ASIDE_BYTES ||
+		    bpf_probe_read_user(m->stack + 8, size, (const void *)at))
+			return 0;
+	}
+	*(__u64 *)m->stack = at;
+	m->ev = s->ev;
+	m->ev.flags = STACK_F_MORE;
+	m->from = STACK_MORE_ASIDE | which;
+	m->size = size + 8;
+	bpf_ringbuf_output(&late, m, __builtin_offsetof(struct stack_more, stack) + 8 + size,
+			   BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* The thread runs C code that Erlang called. */
+static __always_inline void stack_send_erlang(const struct stack_scratch *s)
+{
+	__u64 top = stack_erlang_top(), bp = s->unwind.own_bp[0];
+
+	if (!top)
+		return;
+	stack_aside_send(STACK_ASIDE_STORED, top);
+	if (bp != top)
+		stack_aside_send(STACK_ASIDE_RBP, bp);
+}
+
 /* The objects of V8's frames on the stack: their functions, which the collector moves. A separate
  * function: 5.10 verifies it once. */
 __noinline int stack_objects(__u32 unused)
@@ -310,6 +369,8 @@ __noinline int stack_late_send(__u32 why, __u32 own, __u64 until)
 	l->size = size;
 	if (own && size >= STACK_LATE_PAGES * 4096 && l->regs[ROW_REG_RSP] + size < until)
 		stack_send_more(size);
+	if (own && s->unwind.own_called)
+		stack_send_erlang(s);
 	return bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size,
 				  flags) ?
 		       -1 :

@@ -141,10 +141,30 @@ _Static_assert(sizeof(struct stack_late) ==
  */
 struct stack_more {
 	struct stack_event ev; /* time_ns, tid and cpu; flags is STACK_F_MORE */
-	__u32 from;            /* bytes from RSP on that come before it */
+	__u32 from; /* bytes from RSP on that come before it; STACK_MORE_ASIDE | enum stack_aside */
 	__u32 size;
 	__u8 stack[STACK_MORE_BYTES]; /* the record ends with what is filled */
 };
 _Static_assert(sizeof(struct stack_more) == 80 + 8 + STACK_MORE_BYTES, "wire size");
+
+/*
+ * Memory that is no part of the thread's stack, also before its struct stack_late: the first 8
+ * bytes are its address. Of a thread that runs Erlang and is in C code that Erlang called: the
+ * Erlang process's stack lies in its heap. The code that called keeps the top of it in the process,
+ * or in RBP, which only its next instructions say (loaders/lib/runtimes/beam): so both are sent.
+ */
+#define STACK_MORE_ASIDE  0x80000000u
+#define STACK_ASIDE_BYTES 4096u
+enum stack_aside { STACK_ASIDE_STORED, STACK_ASIDE_RBP, STACK_ASIDE_N };
+
+/* What the loader tells the program of such a thread (map `erlang`, by tgid << 32 | tid): where the
+ * thread's scheduler says which Erlang process it runs, and where in that the top of its stack is.
+ */
+struct stack_erlang {
+	__u64 running;
+	__u32 top;
+	__u32 pad;
+};
+#define STACK_ERLANGS 512 /* threads */
 
 #endif

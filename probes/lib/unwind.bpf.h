@@ -69,6 +69,7 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 	s->unwind.script_home = 0;
 	s->unwind.own_code = UNWIND_OWN_NONE;
 	s->unwind.own_n = 0;
+	s->unwind.own_called = 0;
 	if (!state || !state->heartbeat_ns || s->ev.time_ns > state->heartbeat_ns + TABLES_STALE_NS)
 		return UNWIND_NOBODY;
 	p = bpf_map_lookup_elem(&processes, &tgid);

@@ -85,6 +85,8 @@ struct unwind {
 	__u32 own_n; /* UNWIND_OWN_OBJECTS: how many frames of it were met, and the frame pointer of
 			each */
 	__u64 own_bp[STACK_OBJECTS];
+	__u32 own_called; /* MET in the caller of native code; own_bp[0] is RBP there */
+	__u32 own_pad;
 	__u64 script_sp, script_pc; /* of the native frame that was said last */
 	void *ctx;                  /* user space: the includer's */
 	__u64 window[UNWIND_WINDOW];
@@ -302,6 +304,8 @@ static __always_inline int unwind_special(struct unwind *u, __u64 rule)
 	if (special == ROW_NONE || special == ROW_FP) {
 		if (u->own_code == UNWIND_OWN_THERE && u->map_state == TABLES_IMAGE_FREE) {
 			u->own_code = UNWIND_OWN_MET;
+			u->own_called = !u->regs_known;
+			u->own_bp[0] = u->bp;
 			return unwind_stop(u, STACK_END_UNSUPPORTED);
 		}
 		if (u->own_code == UNWIND_OWN_OBJECTS && u->own_n < STACK_OBJECTS)

@@ -11,7 +11,8 @@
 #include <linux/types.h>
 #endif
 
-#define BEAM_FORMAT 1u /* of struct beam_layout */
+#define BEAM_FORMAT     2u /* of struct beam_layout */
+#define BEAM_SCHEDULERS 3
 
 /* Addresses are the file's own. */
 struct beam_layout {
@@ -22,6 +23,8 @@ struct beam_layout {
 	__u64 exit;           /* beam_normal_exit: the code that a process returns to at its end */
 	__u64 frames;         /* erts_frame_layout: u32, 0: no frame pointers */
 	__u64 data, data_end; /* variables without initial values: the tables of ranges are there */
+	__u64 schedulers[BEAM_SCHEDULERS]; /* erts_aligned_scheduler_data and the two of dirty
+					      schedulers: pointers to arrays; 0: not known */
 };
 
 #endif

@@ -81,7 +81,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC   "SONDEIDX"
-#define IMAGE_VERSION 15u
+#define IMAGE_VERSION 16u
 
 /* More sections no file has. */
 #define IMAGE_SECTIONS_MAX 64

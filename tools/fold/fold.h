@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "schema/base/err.h"
 #include "schema/base/tables/pairsums.h"
@@ -51,6 +52,13 @@ struct fold_frame {         /* merged by content over segments */
 	enum fold_origin origin;
 	uint8_t runtime; /* of a script: schema/base/runtimes.h; 0 of all else */
 };
+
+/* Could a package have symbols of what it lies in? Not of memory: [anon], [vdso], and what a
+ * runtime maps by a file without a name for the code that it makes (memfd:). */
+static inline bool fold_frame_in_file(const struct fold_frame *fr)
+{
+	return *fr->module && *fr->module != '[' && strncmp(fr->module, "memfd:", 6) != 0;
+}
 
 struct fold_node {
 	uint32_t frame;  /* index into frames */

@@ -25,7 +25,8 @@ static const struct unread UNREAD[] = {
 	 ".NET 8 or later: sonde record with SONDE_DOTNET=on, or dotnet = on in [runtimes] of sonde.conf (see sonde-maps(8)); any: start it with DOTNET_PerfMapEnabled=1",
 	 .maps = true, .told = true},
 	{"erlang", "this runtime has no JIT, or not its dynamic symbols",
-	 "an OTP 24 or later with its JIT"},
+	 "an OTP 24 or later with its JIT and its dynamic symbols; or start it with erl +JPperf true: its functions then have names",
+	 .maps = true, .told = true},
 	{"perl", "their layout in this version is unknown", "a Perl 5.32 to 5.42"},
 	{"native-image",
 	 "its functions are native code that describes no frames, and a stripped image names none of them",
@@ -75,7 +76,7 @@ static bool is_its(const struct unread *u, const struct fold_process *p)
 	const char *slash = strrchr(p->exe, '/'), *name = slash ? slash + 1 : p->exe;
 	size_t n = strlen(u->name);
 
-	if (!strcmp(u->name, "dotnet") && !strcmp(p->lang, u->name))
+	if (!strcmp(p->lang, u->name))
 		return true;
 	return !strncasecmp(name, u->name, n) &&
 	       (name[n] == '-' || strspn(name + n, "0123456789.") == strlen(name + n));
@@ -91,20 +92,22 @@ static double share_of(const struct fold *f, const struct unread *u, uint64_t al
 	return (double)its / (double)all;
 }
 
-/* In code without a file that has no name. */
+/* Code that a process made, without a name. */
+static bool is_nameless(const struct fold_frame *fr)
+{
+	return !fr->named && (!strcmp(fr->module, "[anon]") || !strncmp(fr->module, "memfd:", 6));
+}
+
 static double nameless_of(const struct fold *f, uint64_t all)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; f->flat && i < f->n_frames; i++)
-		if (!f->frames[i].named && !strcmp(f->frames[i].module, "[anon]"))
+		if (is_nameless(&f->frames[i]))
 			sum += f->flat[i].self_ns;
-	for (size_t i = 0; !f->flat && i < f->n_nodes; i++) {
-		const struct fold_frame *fr = &f->frames[f->nodes[i].frame];
-
-		if (i && !fr->named && !strcmp(fr->module, "[anon]"))
+	for (size_t i = 1; !f->flat && i < f->n_nodes; i++)
+		if (is_nameless(&f->frames[f->nodes[i].frame]))
 			sum += f->nodes[i].self_ns;
-	}
 	return (double)sum / (double)all;
 }
 

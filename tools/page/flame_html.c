@@ -117,6 +117,7 @@ static void fact_load(const struct flame_page *p, struct strbuf *s)
 
 struct unnamed {
 	const char *module;
+	bool in_file; /* whose symbols could be had */
 	uint64_t ns;
 };
 
@@ -143,7 +144,7 @@ static size_t unnamed_files(const struct fold *f, struct unnamed **out)
 			k++;
 		if (k == n) {
 			mem_grow(v, n, cap);
-			v[n++] = (struct unnamed){.module = fr->module};
+			v[n++] = (struct unnamed){fr->module, fold_frame_in_file(fr), 0};
 		}
 		v[k].ns += f->nodes[i].self_ns;
 	}
@@ -151,6 +152,24 @@ static size_t unnamed_files(const struct fold *f, struct unnamed **out)
 		qsort(v, n, sizeof(*v), by_amount);
 	*out = v;
 	return n;
+}
+
+/* How to get names. */
+static void add_fix(struct strbuf *s, const struct unnamed *v, size_t n, bool only)
+{
+	size_t files = 0;
+
+	for (size_t i = 0; i < n; i++)
+		files += v[i].in_file;
+	if (!files)
+		return;
+	strbuf_addstr(
+		s,
+		files == 1 && only ?
+			" the file has no symbols; install its debug package, then run sonde symbolize" :
+		files == n ?
+			": these files have no symbols; install their debug packages, then run sonde symbolize" :
+			": for those that are files, install their debug packages, then run sonde symbolize");
 }
 
 /* How much has no name, in which files, and how to get names. */
@@ -176,16 +195,11 @@ static void fact_unnamed(const struct fold *f, struct strbuf *s)
 				 n > UNNAMED_FILES ? ", most of it in " :
 						     ", in ");
 		page_add_text(s, v[i].module);
-		strbuf_addch(s, only ? ':' : ' ');
+		strbuf_addstr(s, only ? v[i].in_file ? ":" : "" : " ");
 		if (!only)
 			add_percent(s, v[i].ns, all);
 	}
-	if (n)
-		strbuf_addstr(
-			s,
-			n > 1 || v[0].ns != f->frames_unnamed_ns ?
-				": these files have no symbols; install their debug packages, then run sonde symbolize" :
-				" the file has no symbols; install its debug package, then run sonde symbolize");
+	add_fix(s, v, n, n == 1 && v[0].ns == f->frames_unnamed_ns);
 	strbuf_addstr(s, "</li>\n");
 }
 

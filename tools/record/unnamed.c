@@ -12,10 +12,9 @@
 
 #define NAME_COLUMNS 40
 
-/* A module in brackets, as [anon], is no file whose symbols could be had. */
 static bool is_candidate(const struct fold_frame *fr)
 {
-	return !fr->named && *fr->module && *fr->module != '[' &&
+	return !fr->named && fold_frame_in_file(fr) &&
 	       (fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO || fr->origin == FOLD_UNKNOWN);
 }
 

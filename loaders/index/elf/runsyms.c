@@ -31,6 +31,9 @@ static const struct {
 	{"erts_atom_table", RUNSYM_BEAM_ATOMS, false},
 	{"beam_normal_exit", RUNSYM_BEAM_EXIT, false},
 	{"erts_frame_layout", RUNSYM_BEAM_FRAMES, false},
+	{"erts_aligned_scheduler_data", RUNSYM_BEAM_SCHEDULERS, false},
+	{"erts_aligned_dirty_cpu_scheduler_data", RUNSYM_BEAM_DIRTY_CPU, false},
+	{"erts_aligned_dirty_io_scheduler_data", RUNSYM_BEAM_DIRTY_IO, false},
 };
 
 static void part_note(struct runsyms *r, uint64_t addr, uint64_t size)

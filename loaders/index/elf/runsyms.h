@@ -24,12 +24,15 @@ enum runsym {
 	RUNSYM_JVM_STRUCTS,
 	RUNSYM_JVM_TYPES,
 	RUNSYM_JVM_CONSTANTS,
-	RUNSYM_BEAM_RELEASE, /* etp_otp_release */
-	RUNSYM_BEAM_JIT,     /* etp_beamasm */
-	RUNSYM_BEAM_ACTIVE,  /* the_active_code_index */
-	RUNSYM_BEAM_ATOMS,   /* erts_atom_table */
-	RUNSYM_BEAM_EXIT,    /* beam_normal_exit */
-	RUNSYM_BEAM_FRAMES,  /* erts_frame_layout */
+	RUNSYM_BEAM_RELEASE,    /* etp_otp_release */
+	RUNSYM_BEAM_JIT,        /* etp_beamasm */
+	RUNSYM_BEAM_ACTIVE,     /* the_active_code_index */
+	RUNSYM_BEAM_ATOMS,      /* erts_atom_table */
+	RUNSYM_BEAM_EXIT,       /* beam_normal_exit */
+	RUNSYM_BEAM_FRAMES,     /* erts_frame_layout */
+	RUNSYM_BEAM_SCHEDULERS, /* erts_aligned_scheduler_data */
+	RUNSYM_BEAM_DIRTY_CPU,  /* erts_aligned_dirty_cpu_scheduler_data */
+	RUNSYM_BEAM_DIRTY_IO,   /* erts_aligned_dirty_io_scheduler_data */
 	RUNSYM_N
 };
 

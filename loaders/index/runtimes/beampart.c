@@ -50,7 +50,10 @@ int beampart_make(struct elf_file *f, const struct runsyms *syms, struct beam_la
 				.active = runsyms_addr(syms, RUNSYM_BEAM_ACTIVE),
 				.atoms = runsyms_addr(syms, RUNSYM_BEAM_ATOMS),
 				.exit = runsyms_addr(syms, RUNSYM_BEAM_EXIT),
-				.frames = runsyms_addr(syms, RUNSYM_BEAM_FRAMES)};
+				.frames = runsyms_addr(syms, RUNSYM_BEAM_FRAMES),
+				.schedulers = {runsyms_addr(syms, RUNSYM_BEAM_SCHEDULERS),
+					       runsyms_addr(syms, RUNSYM_BEAM_DIRTY_CPU),
+					       runsyms_addr(syms, RUNSYM_BEAM_DIRTY_IO)}};
 	uint64_t release = runsyms_addr(syms, RUNSYM_BEAM_RELEASE),
 		 jit = runsyms_addr(syms, RUNSYM_BEAM_JIT);
 	bool jits = false;

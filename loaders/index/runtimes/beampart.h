@@ -5,8 +5,9 @@
  *
  * It is found by symbols that drivers and debuggers need, which stripping keeps: etp_otp_release, a
  * text; etp_beamasm, 1 with a JIT; the_active_code_index, erts_atom_table, beam_normal_exit,
- * erts_frame_layout. The tables of code ranges have no symbol: they are among the variables of
- * .bss.
+ * erts_frame_layout; erts_aligned_scheduler_data and its two of dirty schedulers, by which the
+ * callers of C code are found. The tables of code ranges have no symbol: they are among the
+ * variables of .bss.
  */
 #ifndef SONDE_INDEX_BEAMPART_H
 #define SONDE_INDEX_BEAMPART_H

@@ -22,10 +22,14 @@ OTP = "erlang-base libc6 libtinfo6 zlib1g libstdc++6 libgcc-s1 libzstd1 libsctp1
 SCRIPTS = os.path.join(ROOT, "tests", "workloads", "scripts")
 
 
-def compiled(scratch):
+# a C function of BEAM's and the function of erlbelow.erl that has it called
+CALLS = {"ets_lookup_2": "erlbelow:looked/1", "MD5Update": "erlbelow:hashed/1", "term_to_binary_1": "erlbelow:packed/1", "eq": "erlbelow:compared/2"}
+
+
+def compiled(scratch, module="erlshares"):
     need("erlc")
-    subprocess.run(["erlc", "-o", scratch, os.path.join(SCRIPTS, "erlshares.erl")], check=True, capture_output=True)
-    return ["-noshell", "-noinput", "-pa", scratch, "-s", "erlshares", "main"]
+    subprocess.run(["erlc", "-o", scratch, os.path.join(SCRIPTS, f"{module}.erl")], check=True, capture_output=True)
+    return ["-noshell", "-noinput", "-pa", scratch, "-s", module, "main"]
 
 
 def recorded(sonde, store, command, seconds="3s", env=None):
@@ -33,7 +37,7 @@ def recorded(sonde, store, command, seconds="3s", env=None):
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **(env or {})))
     try:
         told = list(iter(lambda: child.stdout.readline().rstrip("\n"), ""))
-        assert told, "it did not begin"
+        assert child.poll() is None, "it did not begin"
         sonde("record", "-d", "1s", "--pid", child.pid, store=store, check=True)  # its file's index is kept from now on
         sonde("record", "--freq", "499", "-d", seconds, "--pid", child.pid, store=store, check=True)
     finally:
@@ -79,6 +83,28 @@ def test_frames_of_erlang_are_those_of_its_stack_traces(sonde, store, scratch):
     need("erl")
     said, found = recorded(sonde, store, ["erl", *compiled(scratch)])
     check_erlang(found, said)
+
+
+def check_below(found):
+    """Each C function that only one function calls has that one as its caller; what ran is known of nearly all samples."""
+    functions, scheduler, neither = kinds(found)
+    right = {c: 0 for c in CALLS}
+    for frames, n in found:
+        for c in CALLS.keys() & {f[1] for f in frames if f[0] != "erlang"}:
+            erlang = [f[1] for f in frames if f[0] == "erlang"]
+            if erlang:  # the function around the call is known by its return address, before its callers are
+                assert erlang[-2:] in (["erlbelow:loop/3", CALLS[c]], [CALLS[c]]), (c, frames)
+                right[c] += n * (len(erlang) > 1)
+    print(f"{functions} samples with Erlang's functions, {scheduler} of the scheduler, {neither} without either; of C functions with one caller {right}")
+    assert all(right.values()) and functions > 20, right
+    assert functions + scheduler >= 0.8 * (functions + scheduler + neither)  # the first ones of each thread have no callers
+
+
+def test_callers_of_c_code_are_functions_of_erlang(sonde, store, scratch):
+    need_root()
+    need("erl")
+    _, found = recorded(sonde, store, ["erl", *compiled(scratch, "erlbelow")], "4s")
+    check_below(found)
 
 
 def test_functions_of_elixir_are_written_as_elixir_does(sonde, store, scratch):
@@ -127,6 +153,27 @@ def test_frames_of_another_otp_are_those_of_its_stack_traces(sonde, store, scrat
     check_erlang(found, said)
 
 
+@pytest.mark.live
+@pytest.mark.parametrize("version", SUITES)
+def test_callers_of_c_code_in_another_otp(sonde, store, scratch, version):
+    need_root()
+    compiled(scratch, "erlbelow")
+    command, env = in_suite(version, scratch, ["-noshell", "-noinput", "-pa", "/scratch", "-s", "erlbelow", "main"])
+    _, found = recorded(sonde, store, command, "4s", env=env)
+    check_below(found)
+
+
+def kinds(found):
+    """Samples in code that BEAM made: with functions of Erlang, of the scheduler, and neither."""
+    functions = scheduler = neither = 0
+    for frames, n in found:
+        erlang = {f[1] for f in frames if f[0] == "erlang"}
+        functions += n * bool(erlang - {"process_main"})
+        scheduler += n * (erlang == {"process_main"})
+        neither += n * (not erlang and any((f[1] or "").startswith("memfd") for f in frames))
+    return functions, scheduler, neither
+
+
 def functions_of(modules):
     """What compiled files say that they define: {"rabbit_channel:handle_method/3", ...}."""
     ask = ("lists:foreach(fun(F) -> case beam_lib:chunks(F, [locals, exports]) of {ok, {M, L}} -> [[io:format(\"~tp:~tp/~p~n\", [M, N, A]) || {N, A} <- V] || {_, V} <- L];"
@@ -165,12 +212,10 @@ def test_a_rabbitmq_under_load_shows_its_own_functions(sonde, store, scratch):
     except servers.Missing as e:
         pytest.skip(f"missing: {e}")
     found = stacks(store, "cpu")
-    erlang = sum(n for frames, n in found if any(f[0] == "erlang" for f in frames))
-    nameless = sum(n for frames, n in found if not any(f[0] == "erlang" for f in frames) and any((f[1] or "").startswith("memfd") for f in frames))
+    erlang, scheduler, nameless = kinds(found)
     met = {f[1] for frames, _ in found for f in frames if f[0] == "erlang" and f[1].startswith("rabbit_")}
     known = functions_of(glob.glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*/plugins/rabbit*/ebin/rabbit_*.beam"))
-    # in C functions that code calls which modules share: the Erlang stack is not in what a sample brings
-    print(f"{erlang} samples with Erlang's functions, {nameless} below C functions without; {len(met)} functions of RabbitMQ", file=sys.stderr)
-    assert erlang > 50
+    print(f"{erlang} samples with Erlang's functions, {scheduler} of the scheduler, {nameless} without either; {len(met)} functions of RabbitMQ", file=sys.stderr)
+    assert erlang > 50 and nameless <= 0.1 * (erlang + scheduler)
     assert len(met) > 20 and {m for m in met if "-" not in m} <= known, sorted(met - known)
     assert any(m.startswith("rabbit_reader:") for m in met) and any(m.startswith("rabbit_channel:") for m in met), sorted(met)

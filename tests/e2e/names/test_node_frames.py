@@ -13,6 +13,7 @@ from conftest import ROOT, need, need_root
 from scripting import NODES, begun, node_of, stacks
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "scripts", "nodeshares.js")
+LOOPS = os.path.join(ROOT, "tests", "workloads", "scripts", "nodeloops.js")
 OTHERS = {"turn", "main", "cpu"}
 TIERS = [["--no-opt", "--no-sparkplug"], ["--no-opt", "--always-sparkplug"], ["--maglev", "--no-opt"], ["--max-inlined-bytecode-size=0"],
          ["--interrupt-budget=1000"]]
@@ -109,6 +110,41 @@ def test_recorded_frames_of_optimised_code_are_what_the_program_says(sonde, stor
     check(sonde, store, ["node"])
     flame = json.loads(sonde("flame", "--json", store=store, check=True).stdout)["rows"]
     assert {r["runtime"] for r in flame if r["origin"] == "script"} == {"javascript"}
+
+
+def check_loops(sonde, store, command, compiler, inlining):
+    """A function with a loop, inlined twice over by that compiler: each sample in it has the chain of all three."""
+    with subprocess.Popen([*command, "--trace-opt", f"--trace-{inlining}-inlining", LOOPS], stdout=subprocess.PIPE, text=True) as child:
+        said = list(iter(lambda: child.stdout.readline().rstrip("\n"), "begun"))
+        try:
+            assert any("outer" in line and f"target {compiler}" in line for line in said), said
+            assert any("nlining" in line and "SharedFunctionInfo middle>" in line for line in said), said
+            sonde("record", "-d", "1s", "--pid", child.pid, store=store, check=True)  # its file's index is kept from now on
+            sonde("record", "--freq", "499", "-d", "3s", "--pid", child.pid, store=store, check=True)
+        finally:
+            child.kill()
+            child.stdout.close()
+    whole = others = 0
+    for frames, n in stacks(store, "cpu"):
+        mine = [f[1] for f in frames if f[0] == "javascript" and f[1] in ("outer", "middle", "inner")]
+        assert mine == ["outer", "middle", "inner"][:len(mine)], frames
+        whole += n * (len(mine) == 3)
+        others += n * (0 < len(mine) < 3)
+    print(f"{command}: {whole} of {whole + others} samples have the innermost function")
+    assert whole > 20 and whole >= 0.9 * (whole + others)  # outer's own loop, and its calls of Date.now, have a few
+
+
+def test_a_function_with_a_loop_that_turbofan_inlined_is_named(sonde, store):
+    need_root()
+    need("node")
+    check_loops(sonde, store, ["node"], "TURBOFAN", "turbo")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("version", ["24.21.0", "26.12.1"])
+def test_a_function_with_a_loop_that_maglev_inlined_is_named(sonde, store, version):
+    need_root()
+    check_loops(sonde, store, [node_of(version), "--no-turbofan"], "MAGLEV", "maglev")
 
 
 @pytest.mark.live

@@ -252,10 +252,26 @@ def beam(choice, binary, gap, wide):
     return bytes([choice]) + bytes(mem)
 
 
+def beam_below(how):
+    """The same, in C code: `how` the code takes its stack back; a scheduler whose thread runs a process."""
+    mem = bytearray(beam(5, 0, 0, 0)) + bytearray(0x400)
+    at = lambda x: x + 1  # noqa: E731: the first byte chooses
+    mem[at(0x800):at(0x800) + len(how)] = how
+    struct.pack_into("<2Q", mem, at(0x90), BASE + 0x1000, 0)
+    struct.pack_into("<2Q", mem, at(0x1000), 0x7f0000001000, BASE + 0x1100)
+    struct.pack_into("<Q", mem, at(0x1100), 0x1233)
+    struct.pack_into("<5Q", mem, at(0x1150), BASE + 0x1210, BASE + 0x1280, 0, BASE + 0x1200, BASE + 0x1300)
+    struct.pack_into("<2Q", mem, at(0x1178), 0, 0x20)
+    return bytes(mem)
+
+
 for choice in range(4):
     for shape in range(8):
         with open(f"{out}/beam_fuzz/process{choice}{shape}", "wb") as f:
             f.write(beam(choice, shape & 1, shape & 2, shape & 4))
+for i, how in enumerate((b"\x85\xc0\x49\x8b\x65\x58\xc3", b"\x48\x89\xec", b"\x49\x89\xc5", b"\x49\x8b\xa5\x98\0\0\0")):
+    with open(f"{out}/beam_fuzz/below{i}", "wb") as f:
+        f.write(beam_below(how))
 for i, name in enumerate(("$lists:map/2", "$'Elixir.Enum':map/2-CodeInfoPrologue", "$'Elixir.Shop':'-total/1-fun-0-'/2", "$shares:'-wrap/1-fun-0-'/1",
                           "$'Elixir.Shop':'-map/2-lists^map/1-0-'/2", "$global::shared", "$'Up':'a b'/255", "$a:b/256")):
     with open(f"{out}/beam_fuzz/name{i}", "wb") as f:

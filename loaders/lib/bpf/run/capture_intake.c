@@ -25,7 +25,7 @@ void capture_intake_init(struct capture_intake *in, struct capture *c)
 		.config = &c->config,
 		.clock = &c->clock,
 		.books = &c->books,
-		.scripts = {.objects_fd = -1, .names_fd = -1, .walks_fd = -1}};
+		.scripts = {.objects_fd = -1, .names_fd = -1, .walks_fd = -1, .erlang_fd = -1}};
 	hold_init(&in->hold, HOLD_BYTES);
 	late_init(&in->late, LATE_LEAST_BYTES);
 }

@@ -41,6 +41,7 @@ int capture_probes_open(struct capture_probes *p, struct capture_intake *in, str
 	if (!f->ring_fd)
 		return wake_open(p, in->config, e);
 	scripts_open(&in->scripts, in->config->obj);
+	late_jit_on_erlang(in->late_jit, scripts_erlang, &in->scripts);
 	names = in->scripts.names_fd;
 	p->wake_fd = epoll_create1(EPOLL_CLOEXEC);
 	p->ring = ring_buffer__new(f->ring_fd(state), capture_intake_record, in, NULL);

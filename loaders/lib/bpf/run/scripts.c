@@ -25,6 +25,7 @@ void scripts_open(struct scripts *s, const struct bpf_object *obj)
 	const struct bpf_map *objects = obj ? bpf_object__find_map_by_name(obj, "objects") : NULL;
 
 	*s = (struct scripts){.objects_fd = map_fd(obj, "objects"),
+			      .erlang_fd = map_fd(obj, "erlang"),
 			      .names_fd = map_fd(obj, "names"),
 			      .walks_fd = map_fd(obj, "scripts"),
 			      .max = objects ? bpf_map__max_entries(objects) : 0};
@@ -33,7 +34,20 @@ void scripts_open(struct scripts *s, const struct bpf_object *obj)
 void scripts_release(struct scripts *s)
 {
 	free(s->given);
-	*s = (struct scripts){.objects_fd = -1, .names_fd = -1, .walks_fd = -1};
+	*s = (struct scripts){.objects_fd = -1, .names_fd = -1, .walks_fd = -1, .erlang_fd = -1};
+}
+
+void scripts_erlang(void *ctx, uint32_t tgid, uint32_t tid, const struct stack_erlang *erlang)
+{
+	const struct scripts *s = ctx;
+	const uint64_t key = (uint64_t)tgid << 32 | tid;
+
+	if (s->erlang_fd < 0)
+		return;
+	if (erlang)
+		bpf_map_update_elem(s->erlang_fd, &key, erlang, BPF_ANY);
+	else
+		bpf_map_delete_elem(s->erlang_fd, &key);
 }
 
 #define KINDS(k) (1u << (k))

@@ -14,13 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "probes/lib/stack.h"
 #include "probes/runtimes/runtime.h"
 
 struct bpf_object;
 
 struct scripts {
 	int objects_fd, names_fd,
-		walks_fd; /* borrowed from the object; -1: its programs do not walk scripts */
+		walks_fd,  /* borrowed from the object; -1: its programs do not walk scripts */
+		erlang_fd; /* the map `erlang`, the same */
 	uint32_t max;
 	struct script_given {
 		struct script_key key;
@@ -34,6 +36,8 @@ void scripts_open(struct scripts *s, const struct bpf_object *obj); /* NULL: -1 
 void scripts_release(struct scripts *s);
 /* The names of this object have arrived. */
 void scripts_took(struct scripts *s, const struct script_key *key, uint32_t id);
+/* For late_jit_on_erlang; ctx is a struct scripts. */
+void scripts_erlang(void *ctx, uint32_t tgid, uint32_t tid, const struct stack_erlang *erlang);
 /* About once a second: make room. Calls `drop` with ids that no frame can have any more. */
 void scripts_tick(struct scripts *s, int64_t now_ns, void (*drop)(void *ctx, uint32_t id),
 		  void *ctx);

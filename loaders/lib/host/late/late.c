@@ -16,7 +16,8 @@ struct late_item {
 	struct late_item *next;
 	size_t size;
 	uint64_t time_ns;
-	uint64_t pending;  /* the image it waits for, 0: not tried yet */
+	uint64_t pending;                       /* the image it waits for, 0: not tried yet */
+	struct late_aside aside[STACK_ASIDE_N]; /* their bytes are behind the record's */
 	uint64_t record[]; /* a struct stack_late, with as much stack as was filled */
 };
 
@@ -51,12 +52,34 @@ static size_t used(const struct stack_late *l)
 	return offsetof(struct stack_late, stack) + l->size;
 }
 
+static size_t aside_bytes(const struct stack_more *more)
+{
+	return more ? more->size - sizeof(uint64_t) : 0;
+}
+
+static void aside_take(struct late_item *item, const struct late_parts *parts,
+		       const struct stack_late *l, uint8_t *to)
+{
+	for (uint32_t i = 0; i < STACK_ASIDE_N; i++) {
+		const struct stack_more *more = late_parts_aside(parts, l, i);
+		struct late_aside *a = &item->aside[i];
+
+		a->size = aside_bytes(more);
+		if (!a->size)
+			continue;
+		memcpy(&a->at, more->stack, sizeof(a->at));
+		memcpy(to, more->stack + sizeof(a->at), a->size);
+		a->bytes = to;
+		to += a->size;
+	}
+}
+
 int late_push(struct late *q, const void *record, size_t size)
 {
 	const struct stack_late *l = record;
 	struct stack_late *copy;
 	struct late_item *item;
-	size_t more;
+	size_t more, aside = 0;
 
 	if (late_parts_is(record, size))
 		return late_parts_push(&q->more, record, size);
@@ -64,13 +87,16 @@ int late_push(struct late *q, const void *record, size_t size)
 		return -EBADMSG;
 	size = used(l);
 	more = late_parts_bytes(&q->more, l);
-	if (q->bytes + sizeof(*item) + size + more > q->max_bytes)
+	for (uint32_t i = 0; i < STACK_ASIDE_N; i++)
+		aside += aside_bytes(late_parts_aside(&q->more, l, i));
+	if (q->bytes + sizeof(*item) + size + more + aside > q->max_bytes)
 		return -ENOBUFS;
-	item = mem_alloc(sizeof(*item) + ((size + more + 7) & ~(size_t)7));
-	item->size = sizeof(*item) + size + more;
+	item = mem_alloc(sizeof(*item) + ((size + more + aside + 7) & ~(size_t)7));
+	item->size = sizeof(*item) + size + more + aside;
 	item->time_ns = l->ev.time_ns;
 	memcpy(item->record, record, size);
 	copy = (void *)item->record;
+	aside_take(item, &q->more, l, (uint8_t *)item->record + size + more);
 	late_parts_take(&q->more, l, copy->stack);
 	copy->size += (__u32)more;
 	*q->tail = item;
@@ -84,6 +110,7 @@ int late_push(struct late *q, const void *record, size_t size)
 struct asked {
 	const struct late *q;
 	const struct stack_late *l;
+	const struct late_aside *aside;
 	struct hostmaps *hm;
 	struct hostmaps_process *p;
 	uint64_t time_ns, pending;
@@ -99,8 +126,9 @@ static bool where(void *ctx, uint64_t addr, struct unwind_where *out)
 static enum unwind_code_step code(void *ctx, struct unwind_code *c)
 {
 	struct asked *a = ctx;
-	int step = a->p && a->q->code.step ? a->q->code.step(a->q->code.ctx, a->hm, a->l, c) :
-					     UNWIND_CODE_UNKNOWN;
+	int step = a->p && a->q->code.step ?
+			   a->q->code.step(a->q->code.ctx, a->hm, a->l, a->aside, c) :
+			   UNWIND_CODE_UNKNOWN;
 
 	if (step == UNWIND_CODE_ENDS && c->end == STACK_END_PENDING)
 		a->pending = c->pending;
@@ -109,11 +137,13 @@ static enum unwind_code_step code(void *ctx, struct unwind_code *c)
 
 /* false: rows are missing that may still come, and *pending says whose. `pending` NULL: unwind with
  * the rows there are. */
-static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l,
+static bool unwind(struct late *q, struct hostmaps *hm, const struct late_item *item,
 		   uint64_t *pending)
 {
+	const struct stack_late *l = (const void *)item->record;
 	struct asked a = {.q = q,
 			  .l = l,
+			  .aside = item->aside,
 			  .hm = hm,
 			  .time_ns = l->ev.time_ns,
 			  .p = hostmaps_process(hm, l->ev.tgid, l->ev.start_ns, l->ev.exec_id)};
@@ -185,10 +215,8 @@ void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t p
 
 	while ((item = *at)) {
 		bool patient = !all && item->time_ns + patience_ns > now_ns;
-		const void *record = item->record;
 
-		if (due(item, hm, patient) &&
-		    unwind(q, hm, record, patient ? &item->pending : NULL))
+		if (due(item, hm, patient) && unwind(q, hm, item, patient ? &item->pending : NULL))
 			finish(q, at, fn, ctx);
 		else
 			at = &item->next;
@@ -198,9 +226,7 @@ void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t p
 void late_shed(struct late *q, struct hostmaps *hm, late_fn fn, void *ctx)
 {
 	while (q->n && q->bytes > q->max_bytes - q->max_bytes / 16) {
-		const void *record = q->head->record;
-
-		unwind(q, hm, record, NULL);
+		unwind(q, hm, q->head, NULL);
 		finish(q, &q->head, fn, ctx);
 	}
 }

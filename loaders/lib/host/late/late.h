@@ -22,11 +22,19 @@
 struct hostmaps;
 struct late_item;
 
+/* Memory from elsewhere that came with a stack (STACK_MORE_ASIDE), as it was then. */
+struct late_aside {
+	uint64_t at;
+	size_t size; /* 0: none */
+	const uint8_t *bytes;
+};
+
 /* Walks code that processes generate (unwind.h); NULL: none. */
 struct unwind_code;
 struct late_code {
 	void *ctx;
 	int (*step)(void *ctx, struct hostmaps *hm, const struct stack_late *l,
+		    const struct late_aside aside[STACK_ASIDE_N],
 		    struct unwind_code *c); /* enum unwind_code_step */
 };
 

@@ -37,7 +37,10 @@ struct process {
 	uint64_t v8_time_ns;     /* time of the stack being walked, and its thread */
 	uint32_t v8_tid;
 	struct runtime_memory memory;
-	const struct stack_late *l; /* the stack being walked */
+	const struct stack_late *l; /* the stack being walked, and what came with it */
+	const struct late_aside *aside;
+	uint32_t *told; /* threads of it that the program was told of; own */
+	size_t told_n, told_cap;
 	bool short_copy;
 	bool gone; /* its memory is gone */
 };
@@ -46,6 +49,8 @@ struct late_jit {
 	struct naming *naming;
 	struct process processes[PROCESSES];
 	size_t next;
+	late_jit_tell tell; /* may be NULL */
+	void *tell_ctx;
 };
 
 struct late_jit *late_jit_new(struct naming *n)
@@ -56,8 +61,19 @@ struct late_jit *late_jit_new(struct naming *n)
 	return c;
 }
 
-static void process_close(struct process *j)
+void late_jit_on_erlang(struct late_jit *c, late_jit_tell tell, void *ctx)
 {
+	if (!c)
+		return;
+	c->tell = tell;
+	c->tell_ctx = ctx;
+}
+
+static void process_close(struct late_jit *c, struct process *j)
+{
+	for (size_t i = 0; i < j->told_n && c->tell; i++)
+		c->tell(c->tell_ctx, j->tgid, j->told[i], NULL);
+	free(j->told);
 	hotspot_close(j->hotspot);
 	beam_close(j->beam);
 	v8_close(j->v8);
@@ -67,8 +83,9 @@ void late_jit_free(struct late_jit *c)
 {
 	if (!c)
 		return;
+	c->tell = NULL;
 	for (size_t i = 0; i < PROCESSES; i++)
-		process_close(&c->processes[i]);
+		process_close(c, &c->processes[i]);
 	free(c);
 }
 
@@ -84,12 +101,34 @@ static bool is_stack(const struct process *j, uint64_t addr, size_t len)
 	return addr + len > sp - 4096 && addr < top;
 }
 
+/* What came with the stack from elsewhere, if that has some of it; NULL: it has none. */
+static const struct late_aside *aside_of(const struct process *j, uint64_t addr, size_t len)
+{
+	for (size_t i = 0; j->aside && i < STACK_ASIDE_N; i++)
+		if (addr + len > j->aside[i].at && addr < j->aside[i].at + j->aside[i].size)
+			return &j->aside[i];
+	return NULL;
+}
+
+static bool aside_read(const struct late_aside *a, uint64_t addr, void *to, size_t len)
+{
+	uint64_t at = addr - a->at;
+
+	if (at >= a->size || len > a->size - at)
+		return false;
+	memcpy(to, a->bytes + at, len);
+	return true;
+}
+
 /* Reads the stack only from the copy, never its present content. */
 static bool memory_read(void *ctx, uint64_t addr, void *to, size_t len)
 {
 	struct process *j = ctx;
 	struct iovec into = {to, len}, from = {(void *)(uintptr_t)addr, len};
+	const struct late_aside *a = aside_of(j, addr, len);
 
+	if (a)
+		return aside_read(a, addr, to, len);
 	if (j->l && is_stack(j, addr, len)) {
 		uint64_t at = addr - j->l->regs[ROW_REG_RSP];
 
@@ -115,7 +154,7 @@ static void memory_read_many(void *ctx, uint64_t *addr, void *const *to, size_t 
 	ssize_t got;
 
 	for (size_t i = 0; i < n && m < SCRIPT_KEPT; i++) {
-		if (j->l && is_stack(j, addr[i], len)) {
+		if (aside_of(j, addr[i], len) || (j->l && is_stack(j, addr[i], len))) {
 			addr[i] = 0;
 			continue;
 		}
@@ -210,7 +249,7 @@ static struct process *process_slot(struct late_jit *c, const struct stack_event
 			return j;
 	}
 	j = &c->processes[c->next++ % PROCESSES];
-	process_close(j);
+	process_close(c, j);
 	*j = (struct process){.tgid = ev->tgid,
 			      .start_ns = ev->start_ns,
 			      .exec_id = ev->exec_id,
@@ -297,14 +336,38 @@ static int hotspot_step(struct late_jit *lc, struct process *j, const struct sta
 	return to.goes_on ? UNWIND_CODE_GOES_ON : UNWIND_CODE_ENDS;
 }
 
+/* Tells the program where this thread says which Erlang process it runs, once that is known. */
+static void beam_tell(struct late_jit *lc, struct process *j, const struct stack_late *l,
+		      uint64_t process)
+{
+	struct stack_erlang e = {0};
+	uint64_t at = 0;
+	uint32_t top = 0;
+
+	for (size_t i = 0; i < j->told_n; i++)
+		if (j->told[i] == l->ev.tid)
+			return;
+	if (!lc->tell || !beam_thread(j->beam, l->fs_base, process, &at, &top))
+		return;
+	e.running = at;
+	e.top = top;
+	lc->tell(lc->tell_ctx, l->ev.tgid, l->ev.tid, &e);
+	mem_grow(j->told, j->told_n, j->told_cap);
+	j->told[j->told_n++] = l->ev.tid;
+}
+
 static int beam_step(struct late_jit *lc, struct process *j, const struct stack_late *l,
 		     struct unwind_code *c)
 {
+	const struct late_aside *a = j->aside;
 	const struct beam_at at = {.pc = c->pc,
 				   .sp = c->sp,
 				   .fs_base = l->fs_base,
 				   .copied = c->interrupted ? l->size : 0,
-				   .interrupted = c->interrupted};
+				   .interrupted = c->interrupted,
+				   .bp = c->bp,
+				   .stored = {a[STACK_ASIDE_STORED].at, a[STACK_ASIDE_STORED].size},
+				   .at_bp = {a[STACK_ASIDE_RBP].at, a[STACK_ASIDE_RBP].size}};
 	struct script_stack found = {0};
 	struct runtime_follow to = {0};
 	enum beam_end end;
@@ -317,6 +380,7 @@ static int beam_step(struct late_jit *lc, struct process *j, const struct stack_
 	script_stack_release(&found);
 	if (!is)
 		return UNWIND_CODE_UNKNOWN;
+	beam_tell(lc, j, l, c->interrupted ? c->reg[BEAM_REG_PROCESS] : 0);
 	c->end = end == BEAM_WHOLE ? STACK_END_ROOT :
 		 end == BEAM_SHORT ? STACK_END_SHORT_COPY :
 		 deep              ? STACK_END_DEPTH :
@@ -378,7 +442,8 @@ static int v8_step(struct late_jit *lc, struct process *j, struct hostmaps *hm,
 	return UNWIND_CODE_GOES_ON;
 }
 
-int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, struct unwind_code *c)
+int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l,
+		  const struct late_aside aside[STACK_ASIDE_N], struct unwind_code *c)
 {
 	struct late_jit *lc = ctx;
 	struct process *j = process_of(lc, hm, l);
@@ -393,10 +458,12 @@ int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, st
 		return UNWIND_CODE_ENDS;
 	}
 	j->l = l;
+	j->aside = aside;
 	j->short_copy = false;
 	step = j->hotspot ? hotspot_step(lc, j, l, c) :
 	       j->beam    ? beam_step(lc, j, l, c) :
 			    v8_step(lc, j, hm, l, c);
 	j->l = NULL;
+	j->aside = NULL;
 	return step;
 }

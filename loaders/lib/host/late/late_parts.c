@@ -77,19 +77,35 @@ int late_parts_push(struct late_parts *m, const void *record, size_t size)
 	return 0;
 }
 
-/* The part that starts `bytes` above RSP. */
-static const struct stack_more *part_at(const struct late_parts *m, const struct stack_late *l,
-					size_t bytes)
+/* The part of `l` that says `from`. */
+static const struct stack_more *part_of(const struct late_parts *m, const struct stack_late *l,
+					size_t from)
 {
 	for (const struct late_parts_part *part = m->head; part; part = part->next) {
 		const struct stack_more *more = &part->more;
 
 		if (more->ev.cpu == l->ev.cpu && more->ev.tid == l->ev.tid &&
-		    more->ev.time_ns == l->ev.time_ns && more->from == bytes && more->size &&
-		    bytes + more->size <= STACK_LATE_ALL)
+		    more->ev.time_ns == l->ev.time_ns && more->from == from && more->size)
 			return more;
 	}
 	return NULL;
+}
+
+/* The part that starts `bytes` above RSP. */
+static const struct stack_more *part_at(const struct late_parts *m, const struct stack_late *l,
+					size_t bytes)
+{
+	const struct stack_more *more = part_of(m, l, bytes);
+
+	return more && bytes + more->size <= STACK_LATE_ALL ? more : NULL;
+}
+
+const struct stack_more *late_parts_aside(const struct late_parts *m, const struct stack_late *l,
+					  uint32_t which)
+{
+	const struct stack_more *more = part_of(m, l, STACK_MORE_ASIDE | which);
+
+	return more && more->size > sizeof(uint64_t) ? more : NULL;
 }
 
 size_t late_parts_bytes(const struct late_parts *m, const struct stack_late *l)

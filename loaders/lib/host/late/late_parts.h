@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "probes/lib/stack.h"
 
@@ -26,6 +27,9 @@ bool late_parts_is(const void *record, size_t size);
 /* Copies it. -EBADMSG: wrong counts; -ENOBUFS: too many. */
 int late_parts_push(struct late_parts *m, const void *record, size_t size);
 
+/* What came for `l` from elsewhere (enum stack_aside); NULL: nothing. Until late_parts_take. */
+const struct stack_more *late_parts_aside(const struct late_parts *m, const struct stack_late *l,
+					  uint32_t which);
 /* How many bytes continue l->stack. */
 size_t late_parts_bytes(const struct late_parts *m, const struct stack_late *l);
 /* Writes them after the l->size bytes of `to`, a copy of l->stack, and drops all parts of its CPU.

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "loaders/lib/runtimes/beam/beamcall.h"
 #include "loaders/lib/runtimes/beam/beamcode.h"
+#include "loaders/lib/runtimes/beam/beamrun.h"
 #include "schema/base/mem.h"
 
 #define WORDS_MAX (1u << 14)    /* of a stack that is read */
@@ -13,6 +15,7 @@
 struct beam {
 	struct runtime_budget memory;
 	struct beamcode code;
+	struct beamrun run;
 };
 
 struct beam *beam_open(const struct runtime_memory *m, const void *section, size_t size,
@@ -31,6 +34,7 @@ struct beam *beam_open(const struct runtime_memory *m, const void *section, size
 		return NULL;
 	}
 	b->code.m = &b->memory.counted;
+	beamrun_begin(&b->run, m, &b->code.l, bias);
 	return b;
 }
 
@@ -99,6 +103,42 @@ static bool is_shared(const struct beam *b, uint64_t pc)
 	return beamcode_is_near(&b->code, pc, JIT_SPAN);
 }
 
+/* C code was called: the Erlang stack is elsewhere. */
+static enum beam_end called(struct beam *b, const struct beam_at *at, struct runtime_follow *to,
+			    struct script_stack *out)
+{
+	const struct beamcall call = beamcall_read(b->code.m, at->pc);
+	const struct beam_piece *piece = call.stack == BEAMCALL_STORED ? &at->stored :
+					 at->at_bp.at == at->bp        ? &at->at_bp :
+					 at->stored.at == at->bp       ? &at->stored :
+									 &(struct beam_piece){0};
+	struct beam_at erlang = *at;
+	const size_t n = out->n;
+	enum beam_end end;
+
+	if (call.stack == BEAMCALL_SCHEDULES && to->unnamed) {
+		script_stack_add(out, 0)->place.function = mem_strdup("process_main");
+		to->unnamed = false;
+		return BEAM_WHOLE;
+	}
+	if (call.stack == BEAMCALL_UNKNOWN ||
+	    (call.stack == BEAMCALL_STORED && !beamrun_top(&b->run, call.offset)) || !piece->size)
+		return BEAM_CUT;
+	erlang.sp = piece->at;
+	erlang.copied = piece->size;
+	end = walk(b, &erlang, to->unnamed, out);
+	while (end == BEAM_CUT && out->n > n && out->n < SCRIPT_STACK_MAX)
+		script_place_release(&out->frames[--out->n].place);
+	return end;
+}
+
+bool beam_thread(struct beam *b, uint64_t fs_base, uint64_t process, uint64_t *running,
+		 uint32_t *top)
+{
+	*top = b->run.top;
+	return beamrun_find(&b->run, fs_base, process, running);
+}
+
 bool beam_sampled(struct beam *b, const struct beam_at *at, struct runtime_follow *to,
 		  enum beam_end *end, struct script_stack *out)
 {
@@ -113,7 +153,10 @@ bool beam_sampled(struct beam *b, const struct beam_at *at, struct runtime_follo
 	if ((!in_module && !is_shared(b, at->pc)) || has_frame_pointers(b))
 		return false;
 	to->unnamed = !in_module || !add(b, &module, at->pc, !at->interrupted, out);
-	if (at->interrupted && !is_native(at) && !(at->sp & 7))
+	if (!at->interrupted)
+		*end = called(b, at, to, out);
+	else if (!is_native(at) && !(at->sp & 7))
 		*end = walk(b, at, to->unnamed, out);
+	to->unnamed = to->unnamed && !out->n; /* what is shared is its caller's */
 	return true;
 }

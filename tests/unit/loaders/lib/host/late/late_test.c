@@ -243,6 +243,59 @@ TEST_WITH(a_copy_that_is_too_short_says_so, set_up, tear_down)
 	assert_int_equal(got[0].ev.n_user, 2);
 }
 
+static struct late_aside met[STACK_ASIDE_N];
+static uint8_t met_bytes[2];
+
+static int aside_step(void *ctx, struct hostmaps *hm, const struct stack_late *l,
+		      const struct late_aside aside[STACK_ASIDE_N], struct unwind_code *c)
+{
+	(void)ctx;
+	(void)hm;
+	(void)l;
+	memcpy(met, aside, sizeof(met));
+	for (size_t i = 0; i < STACK_ASIDE_N; i++)
+		met_bytes[i] = aside[i].size ? aside[i].bytes[aside[i].size - 1] : 0;
+	c->end = STACK_END_ROOT;
+	return UNWIND_CODE_ENDS;
+}
+
+static void push_aside(uint64_t time_ns, uint32_t which, uint64_t at, uint32_t size, uint8_t last)
+{
+	static struct stack_more more;
+
+	more = (struct stack_more){
+		.ev = late_record(time_ns)->ev, .from = STACK_MORE_ASIDE | which, .size = size + 8};
+	more.ev.flags = STACK_F_MORE;
+	memcpy(more.stack, &at, sizeof(at));
+	more.stack[8 + size - 1] = last;
+	assert_int_equal(late_push(&queue, &more, sizeof(more)), 0);
+}
+
+TEST_WITH(memory_from_elsewhere_comes_with_its_own_stack, set_up, tear_down)
+{
+	rows_state = UNWIND_ROWS_READY;
+	queue.code.step = aside_step;
+	push_aside(100, STACK_ASIDE_STORED, 0x5000, 64, 7);
+	push_aside(100, STACK_ASIDE_RBP, 0x6000, 8, 9);
+	late_push(&queue, late_record(100), sizeof(struct stack_late));
+	late_push(&queue, late_record(101), sizeof(struct stack_late)); /* has none */
+	push_aside(102, STACK_ASIDE_RBP, 0x7000, 8, 1);
+	assert_int_equal(drain(100, true), 2);
+	assert_int_equal(met[STACK_ASIDE_STORED].size, 0);
+	assert_int_equal(met[STACK_ASIDE_RBP].size, 0);
+	push_aside(103, STACK_ASIDE_STORED, 0x5000, 64, 7);
+	push_aside(103, STACK_ASIDE_RBP, 0x6000, 8, 9);
+	late_push(&queue, late_record(103), sizeof(struct stack_late));
+	assert_int_equal(drain(600, true), 1);
+	assert_int_equal(met[STACK_ASIDE_STORED].at, 0x5000);
+	assert_int_equal(met[STACK_ASIDE_STORED].size, 64);
+	assert_int_equal(met[STACK_ASIDE_RBP].at, 0x6000);
+	assert_int_equal(met[STACK_ASIDE_RBP].size, 8);
+	assert_int_equal(met_bytes[STACK_ASIDE_STORED], 7);
+	assert_int_equal(met_bytes[STACK_ASIDE_RBP], 9);
+	assert_int_equal(queue.bytes, 0);
+}
+
 TEST_WITH(where_there_is_no_more_room_the_first_makes_some, set_up, tear_down)
 {
 	size_t n;
