@@ -21,9 +21,9 @@ file zsh fish tmux less sysstat systemd"
 docker="docker.io busybox-static podman crun runc"
 fresh="debootstrap"
 package="libbz2-dev debhelper lintian debootstrap debian-archive-keyring busybox-static musl-tools xz-utils binutils podman crun runc python3-yaml"
-kernels="qemu-system-x86 busybox-static debian-archive-keyring"
+kernels="qemu-system-x86 busybox-static debian-archive-keyring dmsetup e2fsprogs mdadm lvm2 xfsprogs btrfs-progs"
 page="chromium"
-live="fio iptables nginx-core haproxy python3-pymysql gunicorn redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
+live="fio rsync iptables nginx-core haproxy python3-pymysql gunicorn redis-server redis-tools postgresql-15 mariadb-server sysbench wrk golang-1.19-go tcpdump tshark nghttp2-client memcached
 nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhouse-server clickhouse-client
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-mysql php8.2-opcache php8.2-dev python3-psycopg2 python3-pymysql python3-numpy
 openssl libssl-dev openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"

@@ -157,8 +157,8 @@ static void sync_path(const struct draining *d, const struct disk_sync_key *key,
 	bool contained = is_contained(d, who);
 	char host[FILENAME_PATH], seen[FILENAME_PATH];
 
-	if (files_whole(d->files, &id, files_viewer(d->h, who),
-			bpf_map__fd(hooks_files(d->k).names), host)) {
+	if (files_is_one(d->files, &id, files_viewer(d->h, who),
+			 bpf_map__fd(hooks_files(d->k).names), host)) {
 		if (!contained) {
 			snprintf(out, SYNCFILE_PATH, "%s", host);
 			return;

@@ -30,9 +30,9 @@
 
 struct files_known {
 	struct files_id id;
-	char *path;  /* may be only the end of it: then it has no size */
-	char *below; /* the root of its file system; "": only the end of it is known */
-	bool whole;
+	char *path;
+	char *below;     /* the root of its file system; "": only the end of it is known */
+	bool whole;      /* the path is the host's; else it has no size */
 	bool sized;      /* blocks are known */
 	uint64_t blocks; /* at the last look */
 	uint32_t round;  /* when it was used last */
@@ -76,6 +76,17 @@ static bool host_path(struct files *f, uint32_t dev, const char *below, uint32_t
 	return mounts_path(host, dev, below, out, size);
 }
 
+/* Rule 1: "dm-4:/data/x", of what the host has not mounted. false: no room. */
+static bool device_path(struct files *f, uint32_t dev, const char *below, char out[FILENAME_PATH])
+{
+	char name[DEVICES_NAME];
+	int n;
+
+	devices_name(f->devices, dev >> MINOR_BITS, dev & ((1u << MINOR_BITS) - 1), name);
+	n = snprintf(out, FILENAME_PATH, "%s:%s", name, below);
+	return n > 0 && n < FILENAME_PATH;
+}
+
 /* Its path, by the names that were read since the last look: it may have got another one. */
 static void path_find(struct files *f, struct files_known *k, uint32_t pid, int names_fd)
 {
@@ -100,8 +111,9 @@ static void path_find(struct files *f, struct files_known *k, uint32_t pid, int 
 		k->path = mem_strdup(path);
 		return;
 	}
-	snprintf(path, sizeof(path), "%s%.*s", k->whole ? "..." : "", (int)sizeof(path) - 4, below);
-	k->whole = false; /* where the file system is mounted is not known */
+	if (!k->whole || !device_path(f, k->id.dev, below, path))
+		snprintf(path, sizeof(path), "%s", below);
+	k->whole = false;
 	k->path = mem_strdup(path);
 }
 
@@ -161,14 +173,13 @@ bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int n
 	return *out;
 }
 
-bool files_whole(struct files *f, const struct files_id *id, uint32_t pid, int names_fd,
-		 char out[FILENAME_PATH])
+bool files_is_one(struct files *f, const struct files_id *id, uint32_t pid, int names_fd,
+		  char out[FILENAME_PATH])
 {
 	const struct files_known *k = known_of(f, id->ino, id->dev, pid, names_fd);
 
-	if (k->whole)
-		snprintf(out, FILENAME_PATH, "%s", k->path);
-	return k->whole;
+	snprintf(out, FILENAME_PATH, "%s", *k->below ? k->path : "");
+	return *out;
 }
 
 /* "/a/b" -> "/a/~other" */
@@ -193,7 +204,7 @@ void files_other(struct files *f, struct files_folders *o, const struct family_h
 	    (!k && HASH_COUNT(f->known) >= 2 * FILES_KNOWN))
 		return;
 	k = known_of(f, id->ino, id->dev, pid, names_fd);
-	if (k->whole)
+	if (*k->below)
 		folder_other(k->path, folder);
 	if (!*folder)
 		return;

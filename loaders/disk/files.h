@@ -4,8 +4,9 @@
  * rows of file_row, from the sums of an epoch that is over.
  *
  * 1. A file's path is that of the host: what the program in the kernel read up to the root of its
- *    file system, at the place where that is mounted. One of another mount namespace's file system
- *    is a path below its root.
+ *    file system, at the place where that is mounted. Of a file system that the host has not
+ *    mounted (a container's tmpfs, a disk that only another mount namespace has) it is the device
+ *    and the path below its root, "dm-4:/data/x" or "0:57:/x": no other file has the same.
  * 2. Of what was made dirty the file is looked at (statx): how many blocks it takes now, against
  *    the last look, or what the kernel's inode said before the first change. Preallocated and
  *    sparse files count what they take. What was grown without
@@ -48,7 +49,8 @@ struct files_id {
 	uint32_t dev, pad;
 };
 
-struct files { /* {0} */
+struct files {                   /* {0}, and devices */
+	struct devices *devices; /* borrowed */
 	struct files_known *known;
 	struct mounts mounts;
 	struct layers layers;
@@ -70,9 +72,9 @@ uint32_t files_viewer(struct family_host *h, const struct who *who);
  * its layer. false: it is not known. */
 bool files_path(struct files *f, uint64_t ino, uint32_t dev, uint32_t pid, int names_fd,
 		char out[FILENAME_PATH]);
-/* The same if the path begins at the host's root. false: it does not, or is not known. */
-bool files_whole(struct files *f, const struct files_id *id, uint32_t pid, int names_fd,
-		 char out[FILENAME_PATH]);
+/* The same where no other file has that path. false: only the end of it is known. */
+bool files_is_one(struct files *f, const struct files_id *id, uint32_t pid, int names_fd,
+		  char out[FILENAME_PATH]);
 struct files_folders { /* {0}; of one epoch. Release it. */
 	struct idmap rows;
 	size_t looked;

@@ -98,8 +98,8 @@ static const struct {
 	{"range_begins", "enter", "sync_file_range"},
 	{"syncfs_begins", "enter", "syncfs"},
 	{"sync_ends", "exit", "fsync fdatasync sync_file_range syncfs"},
-	{"open_ends", "exit", "open creat"},
-	{"openat_ends", "exit", "openat openat2"},
+	{"open_ends", "exit", "open creat execve"},
+	{"openat_ends", "exit", "openat openat2 execveat"},
 };
 
 static bool tells(const char *tracepoint)

@@ -176,6 +176,7 @@ static int disk_open(const struct family_config *c, void **state, struct bpf_obj
 
 	*d = (struct disk){0};
 	devices_init(&d->devices);
+	d->files.devices = &d->devices;
 	err = hooks_open(
 		&d->hooks, c,
 		(struct hooks_wanted){.files = !opts.file_calls, .calls = !opts.file_reads},

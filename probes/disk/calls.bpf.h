@@ -5,7 +5,9 @@
  *
  * 1. System calls are seen at their own tracepoints, so calls that only sockets have (recvmsg,
  *    sendto) cost nothing. Where one begins, the descriptor's file is looked at: one that is no
- *    regular file, or lies on a file system without devices (proc, sysfs, cgroup), is left at that.
+ *    regular file, or lies on a file system that the kernel marks as one from which nothing is
+ *    executed, whoever mounts it (proc, sysfs, cgroup), is left at that. What a rootless container
+ *    mounts has the mark that there are no devices, but not this one.
  * 2. What a call needs at its end is kept in the thread's own storage (from 5.12 on for these
  *    programs), which costs less than a hash and needs no deletion.
  * 3. io_uring: a request begins where it is submitted, by whom, and has its result, its operation
@@ -40,7 +42,7 @@
 #include "probes/lib/passon.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 
-#define SB_I_NODEV  0x4
+#define SB_I_NOEXEC 0x2
 #define GET_CREATE  1 /* BPF_LOCAL_STORAGE_GET_F_CREATE */
 #define NO_PREALLOC 1 /* BPF_F_NO_PREALLOC */
 #define CALLS_NAMED 2048
@@ -92,7 +94,7 @@ static __always_inline bool is_file(struct inode___pages *inode, bool typed, str
 	if (!inode || (GET(typed, inode, i_mode) & S_IFMT) != S_IFREG)
 		return false;
 	sb = GET(typed, inode, i_sb);
-	if (!sb || GET(typed, sb, s_iflags) & SB_I_NODEV)
+	if (!sb || GET(typed, sb, s_iflags) & SB_I_NOEXEC)
 		return false;
 	c->dev = GET(typed, sb, s_dev);
 	c->ino = GET(typed, inode, i_ino);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <spawn.h>
@@ -12,8 +14,11 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 
-#define OUTPUT_MAX (1 << 20)
+#define OUTPUT_MAX    (1 << 20)
+#define NSEC_PER_MSEC 1000000
+#define KILLED_NS     (2 * NSEC_PER_SEC) /* for which one that is killed is waited for */
 
 extern char **environ;
 
@@ -96,25 +101,119 @@ int helper_feed(char *const *argv, FILE **in, pid_t *pid, struct err *e)
 	return rc || *in ? rc : err_set(e, -ENOMEM, EXIT_RUNTIME, "cannot write to %s", argv[0]);
 }
 
-int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e)
+/* ---- their output ---- */
+
+static int job_start(struct helper_job *j, int64_t patience_ns)
 {
-	cleanup_fd int read_fd = -1;
 	int fds[2], rc;
-	char chunk[8192];
-	ssize_t n;
-	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
-	read_fd = fds[0];
-	rc = start(argv, fds[1], STDOUT_FILENO, false, &pid, e);
+		return err_set(&j->e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s",
+			       strerror(errno));
+	rc = start(j->argv, fds[1], STDOUT_FILENO, false, &j->pid, &j->e);
 	close(fds[1]);
-	if (rc < 0)
+	if (rc < 0) {
+		close(fds[0]);
 		return rc;
-	while ((n = read(read_fd, chunk, sizeof(chunk))) > 0 || (n < 0 && errno == EINTR))
-		if (n > 0 && out->len < OUTPUT_MAX)
-			strbuf_add(out, chunk, (size_t)n);
-	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-		;
+	}
+	j->fd = fds[0];
+	j->until_ns = patience_ns ? clock_mono_ns() + patience_ns : INT64_MAX;
 	return 0;
+}
+
+/* Closes its pipe, and waits for it: one that has ended or closed its output, or is late. What the
+ * kernel does not let end is left alone. */
+static void job_end(struct helper_job *j)
+{
+	int64_t give_up_ns = INT64_MAX;
+	bool killed = false;
+	pid_t got;
+
+	close(j->fd);
+	j->fd = -1;
+	for (;;) {
+		int64_t now_ns = clock_mono_ns();
+
+		if (now_ns >= j->until_ns && !killed) {
+			kill(j->pid, SIGKILL);
+			j->late = killed = true;
+			give_up_ns = now_ns + KILLED_NS;
+		}
+		got = waitpid(j->pid, &j->status, j->until_ns == INT64_MAX ? 0 : WNOHANG);
+		if (got == j->pid || (got < 0 && errno != EINTR) || now_ns >= give_up_ns)
+			return;
+		if (!got)
+			usleep(2000);
+	}
+}
+
+/* false: there is no more of it. */
+static bool job_read(struct helper_job *j)
+{
+	char chunk[8192];
+	ssize_t n = read(j->fd, chunk, sizeof(chunk));
+
+	if (n > 0 && j->out.len < OUTPUT_MAX)
+		strbuf_add(&j->out, chunk, (size_t)n);
+	return n > 0 || (n < 0 && errno == EINTR);
+}
+
+/* Waits until one of them says something, ends or is late. */
+static void jobs_wait(struct helper_job *const *running, size_t n)
+{
+	struct pollfd fds[HELPER_AT_ONCE];
+	int64_t first_ns = INT64_MAX, ms;
+
+	for (size_t i = 0; i < n; i++) {
+		fds[i] = (struct pollfd){.fd = running[i]->fd, .events = POLLIN};
+		first_ns = running[i]->until_ns < first_ns ? running[i]->until_ns : first_ns;
+	}
+	ms = first_ns == INT64_MAX ? -1 : (first_ns - clock_mono_ns()) / NSEC_PER_MSEC + 1;
+	ms = ms < -1 ? 0 : ms > INT_MAX ? INT_MAX : ms;
+	if (poll(fds, n, (int)ms) <= 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (fds[i].revents && !job_read(running[i]))
+			job_end(running[i]);
+}
+
+void helper_outputs(struct helper_job *jobs, size_t n, size_t at_once, int64_t patience_ns)
+{
+	struct helper_job *running[HELPER_AT_ONCE];
+	size_t next = 0, n_running = 0;
+
+	at_once = at_once < 1 ? 1 : at_once > HELPER_AT_ONCE ? HELPER_AT_ONCE : at_once;
+	while (next < n || n_running) {
+		size_t kept = 0;
+
+		while (next < n && n_running < at_once) {
+			struct helper_job *j = &jobs[next++];
+
+			j->rc = job_start(j, patience_ns);
+			if (!j->rc)
+				running[n_running++] = j;
+		}
+		jobs_wait(running, n_running);
+		for (size_t i = 0; i < n_running; i++) {
+			struct helper_job *j = running[i];
+
+			if (j->fd >= 0 && clock_mono_ns() >= j->until_ns)
+				job_end(j);
+			if (j->fd >= 0)
+				running[kept++] = j;
+		}
+		n_running = kept;
+	}
+}
+
+int helper_output(char *const *argv, struct strbuf *out, int *status, struct err *e)
+{
+	struct helper_job j = {.argv = argv, .out = *out};
+
+	helper_outputs(&j, 1, 1, 0);
+	*out = j.out;
+	*status = j.status;
+	if (j.rc && e)
+		*e = j.e;
+	return j.rc;
 }

@@ -11,6 +11,7 @@
 #include "tools/print/json.h"
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
+#include "tools/select/askrows.h"
 #include "tools/select/filter.h"
 
 /* ---- reading ---- */
@@ -51,6 +52,24 @@ static void who_add(const struct fold *f, struct strbuf *out)
 		strbuf_addshown(out, name, strlen(name));
 		strbuf_addf(out, " (%.2f cores)", fold_cores(f, most[i]->total_ns));
 	}
+}
+
+static void take_known(void *ctx, sqlite3_stmt *st)
+{
+	(void)st;
+	*(bool *)ctx = true;
+}
+
+/* Did family disk record something of the window? */
+static int disk_known_read(const struct selection *sel, bool *known, struct err *e)
+{
+	const struct askrows_part part = {
+		"SELECT 1 FROM block_stats WHERE ts BETWEEN ?1 AND ?2 LIMIT 1",
+		take_known,
+		known,
+		{{NULL}, NULL}};
+
+	return askrows_each(sel, NULL, &part, 1, e);
 }
 
 /* Nothing of a selection that is a part of the host. *cpus: how many there are, 0: not known. */
@@ -100,7 +119,9 @@ int explain_limits_read(struct selection *const sel[2], struct explain_limits *o
 		out->rows[out->n++] = EXPLAIN_LIMIT_IS_MEMORY;
 	if (now->disk_busy >= EXPLAIN_LIMIT_DISK && now->waited_io >= EXPLAIN_LIMIT_IO)
 		out->rows[out->n++] = EXPLAIN_LIMIT_IS_DISK;
-	return 0;
+	return out->n && out->rows[out->n - 1] == EXPLAIN_LIMIT_IS_DISK ?
+		       disk_known_read(sel[DIFF_AFTER], &out->disk_known, e) :
+		       0;
 }
 
 void explain_limits_release(struct explain_limits *x)
@@ -165,9 +186,10 @@ static void command(const struct explain_limits *x, enum explain_limit what, con
 		    struct strbuf *out)
 {
 	static const char *const VERBS[] = {"ps", "ps --sort mem", "ps --sort io"};
+	const char *verb = x->disk_known && what == EXPLAIN_LIMIT_IS_DISK ? "disk" : VERBS[what];
 	char from[40], to[40];
 
-	strbuf_addf(out, "%s %s --from %s --to %s", typed_sonde(false), VERBS[what],
+	strbuf_addf(out, "%s %s --from %s --to %s", typed_sonde(false), verb,
 		    when_zoned(x->sel->from_ns, from, sizeof(from)),
 		    when_zoned(x->sel->to_ns, to, sizeof(to)));
 	if (!hint_store)

@@ -13,6 +13,7 @@
 #ifndef SONDE_TOOLS_EXPLAIN_LIMITS_H
 #define SONDE_TOOLS_EXPLAIN_LIMITS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <jansson.h>
@@ -36,6 +37,7 @@ struct explain_limits {
 	const struct selection *sel; /* of the window, borrowed */
 	struct hostload at[2];       /* DIFF_BEFORE, DIFF_AFTER */
 	double sampled[2];           /* CPUs used, by samples; -1: not known */
+	bool disk_known;             /* family disk recorded requests in the window */
 	struct strbuf who;           /* "python3 (0.19 cores), ..." */
 	enum explain_limit rows[3];
 	size_t n;

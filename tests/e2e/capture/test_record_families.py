@@ -18,6 +18,7 @@ import pytest
 from conftest import BIN, BUILD, families, need
 
 T0 = 1800000000
+ORDER = ("cpu", "offcpu", "mem", "goheap", "host", "disk", "gpu", "scrape", "net", "l7", "probe", "logs", "java")  # in which families are listed
 STAND_IN = r"""#!/usr/bin/python3
 import json, os, select, signal, subprocess, sys, time
 name = os.path.basename(sys.argv[0])[len("sonde-"):]
@@ -229,6 +230,61 @@ def test_what_does_not_go_together_is_refused(host):
 def test_doctor_asks_each_loader_and_says_what_is_not_installed(host):
     os.unlink(os.path.join(host.folder, "sonde-offcpu"))
     rows = json.loads(host("doctor", "--json")[0].stdout)["rows"]
-    assert [(r["family"], r["state"]) for r in rows if r["family"]] == [("cpu", "ok"), ("offcpu", "off"), ("mem", "ok"), ("goheap", "ok"),
-                                                                            ("host", "ok"), ("disk", "ok"), ("gpu", "ok"), ("scrape", "ok"), ("net", "ok"), ("l7", "ok"), ("probe", "ok"), ("logs", "ok"), ("java", "ok")]
+    assert [(r["family"], r["state"]) for r in rows if r["family"]] == [(name, "off" if name == "offcpu" else "ok") for name in ORDER]
     assert "12 of 13 probe families ready, 0 failed" in host("doctor")[0].stdout
+
+
+ASKED = r"""#!/bin/sh
+case "$*" in *--check*) ;; *) exit 0 ;; esac
+name=${0##*/sonde-}
+[ "$name" != "$HANGS" ] || { echo $$ >"$LOG.pid"; exec sleep 3600; }
+if [ -z "$HANGS" ]; then
+	mkdir "$LOG.at-$name"
+	ls -d "$LOG".at-* | wc -l >>"$LOG.running"
+	until [ -e "$LOG.go" ]; do # four are asked at a time
+		[ "$(ls -d "$LOG".at-* | wc -l)" -lt 4 ] || : >"$LOG.go"
+		sleep 0.1
+	done
+	until [ "$name" != cpu ] || [ -e "$LOG.java" ]; do sleep 0.1; done # the first answers when the last has
+	: >"$LOG.$name"
+	rmdir "$LOG.at-$name"
+fi
+echo '{"ok": true, "items": [{"name": "'"check of $name"'", "state": "ok", "text": "stand-in", "fix": null}]}'
+"""
+
+
+@pytest.fixture
+def asked(host):
+    for name in (*families(), "maps", "pstack"):
+        with open(os.path.join(host.folder, f"sonde-{name}"), "w", encoding="utf-8") as f:
+            f.write(ASKED)
+        os.chmod(f.name, 0o755)
+
+    def call(*args, hangs=""):
+        return subprocess.run([os.path.join(host.folder, "sonde"), "doctor", *args], capture_output=True, text=True, env=dict(host.env(), HANGS=hangs), timeout=300, stdin=subprocess.DEVNULL)
+    call.log = host.log
+    return call
+
+
+def test_doctor_asks_several_at_a_time_and_has_the_answers_in_the_order_of_the_families(asked):
+    done = asked("--json")
+    assert done.returncode == 0, done.stderr
+    told = [r["name"] for r in json.loads(done.stdout)["rows"] if r["name"].startswith("check of ")]
+    assert told == [f"check of {name}" for name in (*ORDER, "maps", "pstack")]
+    with open(f"{asked.log}.running", encoding="ascii") as f:
+        running = [int(line) for line in f]
+    assert len(running) == len(ORDER) + 2 and 4 <= max(running) <= 8
+
+
+def test_doctor_has_what_others_answer_where_one_does_not(asked):
+    done = asked("--json", "--timeout", "15s", hangs="disk")
+    rows = json.loads(done.stdout)["rows"]
+    (late,) = [r for r in rows if r["state"] == "fail"]
+    assert (late["family"], late["name"], late["text"]) == ("disk", "sonde-disk", "its check did not answer within 15 s and was ended: what it can record is not known")
+    assert late["fix"].endswith("sonde doctor --timeout 1m")
+    assert done.returncode == 1 and not json.loads(done.stdout)["ok"]
+    assert [r["family"] for r in rows if r["family"] and r is not late] == [name for name in ORDER if name != "disk"]
+    with open(f"{asked.log}.pid", encoding="ascii") as f, pytest.raises(ProcessLookupError):
+        os.kill(int(f.read()), 0)
+    text = asked("--timeout", "15s", hangs="disk").stdout
+    assert "12 of 13 probe families ready, 1 failed" in text and "did not answer within 15 s" in text

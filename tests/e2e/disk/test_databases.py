@@ -2,21 +2,19 @@
 """Databases' commits, as family disk records them: what PostgreSQL and InnoDB themselves count is the judge; and whether `sonde explain` names the backup behind whose
 writeback they wait. Their disk is a loop device whose writes are held back."""
 import contextlib
-import fcntl
 import json
 import os
 import re
 import signal
 import sqlite3
 import subprocess
-import tempfile
 import time
 
+import loops
 import pytest
 import servers
-from conftest import BIN, need, need_root, sql_all
+from conftest import BIN, need_root, sql_all
 
-LOOP_SET_FD, LOOP_CLR_FD, LOOP_CTL_GET_FREE = 0x4C00, 0x4C01, 0x4C82
 LIMIT = "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device"  # of the root group: cgroup 2 has none there
 PART_S = 11
 
@@ -25,31 +23,19 @@ PART_S = 11
 def slow_disk():
     """The folder where an ext4 on a loop device is mounted; some MB a second may be written to it."""
     need_root()
-    need("mke2fs", "/usr/sbin/mke2fs")
     if not os.path.exists(LIMIT):
         pytest.skip(f"{LIMIT} is missing")
-    with contextlib.ExitStack() as stack:
-        folder = tempfile.mkdtemp(dir="/var/tmp", prefix="sonde-slow-")
-        stack.callback(os.rmdir, folder)
-        file = stack.enter_context(tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="sonde-slow-"))
-        file.truncate(600 << 20)
-        control = os.open("/dev/loop-control", os.O_RDWR)
-        number = fcntl.ioctl(control, LOOP_CTL_GET_FREE)
-        os.close(control)
-        device = os.open(f"/dev/loop{number}", os.O_RDWR)
-        stack.callback(os.close, device)
-        fcntl.ioctl(device, LOOP_SET_FD, file.fileno())
-        stack.callback(fcntl.ioctl, device, LOOP_CLR_FD)
-        subprocess.run(["/usr/sbin/mke2fs", "-q", "-F", "-t", "ext4", f"/dev/loop{number}"], check=True)
-        subprocess.run(["mount", f"/dev/loop{number}", folder], check=True)
-        stack.callback(subprocess.run, ["umount", folder], check=True)
+    with loops.device(600 << 20) as (path, _), loops.mounted(path, options="relatime") as folder:
+        number = os.stat(path).st_rdev
 
         def limit(rate):
             with open(LIMIT, "w", encoding="ascii") as f:
-                f.write(f"7:{number} {rate}")
+                f.write(f"{os.major(number)}:{os.minor(number)} {rate}")
         limit(4000000)
-        stack.callback(limit, 0)
-        yield folder
+        try:
+            yield folder
+        finally:
+            limit(0)
 
 
 @contextlib.contextmanager

@@ -574,3 +574,37 @@ def test_a_container_sees_a_file_elsewhere(sonde, capture, store, folder):
     rows = sql_all(store, "SELECT x.file, x.calls, f.value AS host FROM fsyncs x LEFT JOIN text s ON s.value = x.file LEFT JOIN place_row w ON w.seen = s.id LEFT JOIN text f ON f.id = w.file"
                           " WHERE comm IN ('dd', 'busybox') GROUP BY 1, 2, 3")
     assert [(r["file"], r["calls"], r["host"]) for r in rows] == [("/new", 1, f"{folder}/upper/new")]  # the container's path, and which file of the host that is
+
+
+OWN = """
+"$0" if=/dev/zero of="$1/made" bs=4096 count=80 conv=fsync 2>/dev/null && stat -c %d "$1"
+read end  # its mounts are looked at when what it wrote is stored
+"""
+
+
+def test_files_that_the_host_has_not_mounted_are_told_apart(sonde, capture, store, folder):
+    """Two containers, each with a tmpfs of its own at the same path, which `stat` there says the device of; one such file of the host's. Only this
+    program is recorded: rows with a name are limited, and others use files, too."""
+    calls_needed()
+    os.mkdir(f"{folder}/own")
+    program = f"{folder}/owndd"
+    subprocess.run(["cp", "/usr/bin/dd", program], check=True)
+    with fake_container() as (one, prefix), fake_container() as (two, prefix_two), tempfile.TemporaryDirectory(dir="/dev/shm") as shm:
+        cap = capture("--bucket", "1s", "--comm", "owndd", program="sonde-disk")
+        mounts = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none "$1" && ' + OWN.strip(), program, f"{folder}/own"]
+        here = ["sh", "-c", OWN.strip(), program, shm]
+        running = [subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for argv in ([*prefix, *mounts], [*prefix_two, *mounts], here)]
+        devices = [p.stdout.readline() for p in running]
+        cap.stop()
+        for p in running:
+            p.communicate()
+    if not all(devices):
+        pytest.skip("nothing can be mounted here")
+    names = {container: f"{os.major(int(d))}:{os.minor(int(d))}:/made" for container, d in zip((one, two), devices)}
+    assert len(set(names.values())) == 2
+    rows = json.loads(sonde("disk", "--calls", "--json", "-n", "0", store=store, check=True).stdout)["rows"]
+    got = {(r["file"], r["seen"], r["calls"], r["bytes"], (r["container"] or "")[:12]) for r in rows if r["call"] == "write"}
+    assert got == {*((name, f"{folder}/own/made", 80, 80 * PAGE, container[:12]) for container, name in names.items()), (f"{shm}/made", None, 80, 80 * PAGE, "")}, rows
+    places = sql_all(store, "SELECT x.file, f.value AS host FROM fsyncs x JOIN text s ON s.value = x.file JOIN place_row w ON w.seen = s.id AND w.process = x.process_id JOIN text f ON f.id = w.file"
+                            f" WHERE x.file = '{folder}/own/made' GROUP BY 1, 2")
+    assert {r["host"] for r in places} == set(names.values())

@@ -53,3 +53,30 @@ def test_a_containers_files_are_those_of_its_layers_and_volumes(docker, capture,
     assert [(r["file"], r["seen"], r["n"]) for r in grown] == [(f"{volume}/made", "/data/made", SIZE), (f"{layers['UpperDir']}/new", "/new", SIZE)]
     full = sonde("disk", "home_db_1", "--fsync", store=store, check=True).stdout
     assert "/data/made" in full and "home_db_1" in full
+
+
+def test_a_containers_tmpfs_is_a_device_of_its_own(docker, capture, store, sonde):
+    """Two containers with a tmpfs at one path, and /dev/shm: `stat` in each says which device that is. No disk has anything of them."""
+    need_root()
+    e, image = docker
+    work = "while [ ! -e /go/now ]; do busybox sleep 0.1; done; busybox dd if=/dev/zero of=/scratch/made bs=4096 count=256 conv=fsync; busybox dd if=/scratch/made of=/dev/shm/copy bs=8192; busybox sleep 5"
+    for name in ("home_a_1", "home_b_1"):
+        ran = e.docker("run", "-d", "--name", name, "--network", "none", "--tmpfs", "/scratch", "-v", "go:/go", image, "/bin/busybox", "sh", "-c", work)
+        assert ran.returncode == 0, ran.stderr
+    minor = {(n, at): e.docker("exec", n, "/bin/busybox", "stat", "-c", "%d", at).stdout.strip() for n in ("home_a_1", "home_b_1") for at in ("/scratch", "/dev/shm")}
+    cap = capture("--bucket", "1s", program="sonde-disk", prefix=e.prefix)
+    with open(f"{json.loads(e.docker('volume', 'inspect', 'go').stdout)[0]['Mountpoint']}/now", "wb"):
+        pass
+    for name in ("home_a_1", "home_b_1"):
+        assert e.docker("wait", name).stdout.strip() == "0"
+    cap.stop()
+    rows = json.loads(sonde("disk", "--calls", "--json", "-n", "0", store=store, check=True).stdout)["rows"]
+    got = {(r["container"], r["seen"], r["call"]): (r["file"], r["calls"], r["bytes"]) for r in rows if r["seen"] in ("/scratch/made", "/dev/shm/copy")}
+    for name in ("home_a_1", "home_b_1"):
+        scratch, shm = (f"0:{minor[name, at]}:" for at in ("/scratch", "/dev/shm"))
+        assert got[name, "/scratch/made", "write"] == (f"{scratch}/made", 256, SIZE)
+        assert got[name, "/scratch/made", "read"] == (f"{scratch}/made", SIZE // 8192 + 1, SIZE)
+        assert got[name, "/dev/shm/copy", "write"] == (f"{shm}/copy", SIZE // 8192, SIZE)
+        (sync,) = sql_all(store, f"SELECT file, sum(calls) AS n FROM fsyncs WHERE container = '{name}' GROUP BY 1")
+        assert (sync["file"], sync["n"]) == ("/scratch/made", 1)
+    assert not sql_all(store, "SELECT * FROM disk_files WHERE file LIKE '0:%' AND disk <> ''")

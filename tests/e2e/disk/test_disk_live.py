@@ -14,9 +14,9 @@ import time
 
 import pytest
 
+import loops
 from conftest import need, need_root, sql_all
 
-LOOP_SET_FD, LOOP_CLR_FD, LOOP_CTL_GET_FREE, LOOP_SET_DIRECT_IO = 0x4C00, 0x4C01, 0x4C82, 0x4C08
 PAGE = 4096
 SIZE = 64 << 20
 
@@ -24,41 +24,8 @@ SIZE = 64 << 20
 @pytest.fixture
 def loop():
     """(path, file) of a loop device over a file of SIZE bytes."""
-    need_root()
-    with tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="sonde-loop-") as file:
-        file.truncate(SIZE)
-        try:
-            control = os.open("/dev/loop-control", os.O_RDWR)
-        except OSError:
-            pytest.skip("/dev/loop-control is missing")
-        for left in range(50, -1, -1):  # another program may take the free one in between
-            path = f"/dev/loop{fcntl.ioctl(control, LOOP_CTL_GET_FREE)}"
-            device = os.open(path, os.O_RDWR)
-            try:
-                fcntl.ioctl(device, LOOP_SET_FD, file.fileno())
-                break
-            except OSError as e:
-                os.close(device)
-                if e.errno != errno.EBUSY or not left:
-                    raise
-        os.close(control)
-        try:
-            yield path, file.name
-        finally:
-            with contextlib.suppress(OSError):
-                fcntl.ioctl(device, LOOP_CLR_FD)
-            os.close(device)
-
-
-def diskstats(path):
-    """(reads, bytes read, writes, bytes written) so far."""
-    with open("/proc/diskstats", encoding="ascii") as f:
-        for line in f:
-            words = line.split()
-            if words[2] == os.path.basename(path):
-                reads, _, read, _, writes, _, written = map(int, words[3:10])
-                return reads, 512 * read, writes, 512 * written
-    raise AssertionError(f"{path} is not in /proc/diskstats")
+    with loops.device(SIZE) as made:
+        yield made
 
 
 def stored(store, disk, more=""):
@@ -79,7 +46,7 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
     path, file = loop
     fd, page = direct(path)
     cap = capture(program="sonde-disk")
-    before = diskstats(path)
+    before = loops.counted(path)
     for i in range(300):
         os.pwrite(fd, page, i * PAGE)
     for i in range(200):
@@ -96,7 +63,7 @@ def test_requests_bytes_and_errors_are_those_of_diskstats_and_of_who_asked(captu
         except OSError as e:
             assert e.errno == errno.EIO
             failed += 1
-    after = diskstats(path)
+    after = loops.counted(path)
     cap.stop()
     os.close(fd)
     want = tuple(b - a for a, b in zip(before, after))
@@ -176,7 +143,7 @@ def test_a_slow_request_has_the_kernel_stack_of_who_waits_for_it(sonde, capture,
             pytest.skip("bpf_task_from_pid is missing: kernel 6.2")
     path, file = loop
     with open(path, "rb") as device:
-        fcntl.ioctl(device, LOOP_SET_DIRECT_IO, 1)
+        fcntl.ioctl(device, loops.SET_DIRECT_IO, 1)
     with open(file, "r+b") as f:
         f.write(b"x" * (4 << 20))
         os.fsync(f.fileno())
@@ -267,14 +234,6 @@ def quantile_step(hist, q):
     raise AssertionError(hist)
 
 
-def mounted(path, where, kind):
-    need("mkfs." + kind)
-    subprocess.run([f"mkfs.{kind}", "-q", "-f", path] if kind != "ext4" else ["mkfs.ext4", "-q", "-F", path], check=True, capture_output=True)
-    os.mkdir(where)
-    if subprocess.run(["mount", "-t", kind, path, where], capture_output=True).returncode:
-        pytest.skip(f"this kernel has no {kind}, or nothing may be mounted here")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
 def test_each_file_system_has_its_files_once(capture, store, loop, kind):
@@ -282,14 +241,12 @@ def test_each_file_system_has_its_files_once(capture, store, loop, kind):
     path, back = loop
     os.truncate(back, 512 << 20)  # xfs takes no less than 300 MB
     with open(path, "rb") as device:
-        fcntl.ioctl(device, 0x4C07)  # LOOP_SET_CAPACITY
-    where = os.path.join(os.path.dirname(store), "mnt")
-    mounted(path, where, kind)
-    file = f"{where}/folder/data"
-    try:
+        fcntl.ioctl(device, loops.SET_CAPACITY)
+    with loops.mounted(path, kind, "relatime") as where:
+        file = f"{where}/folder/data"
         os.mkdir(os.path.dirname(file))
         cap = capture("--bucket", "1s", program="sonde-disk")
-        before = diskstats(path)
+        before = loops.counted(path)
         with open(file, "wb") as f:
             f.write(os.urandom(8 << 20))
             os.fsync(f.fileno())
@@ -304,10 +261,8 @@ def test_each_file_system_has_its_files_once(capture, store, loop, kind):
         os.close(fd)
         os.sync()
         time.sleep(1)
-        after = diskstats(path)
+        after = loops.counted(path)
         cap.stop()
-    finally:
-        subprocess.run(["umount", where], check=True)
     disk = os.path.basename(path)
     got = stored(store, path)[0]
     (zero,) = sql_all(store, f"SELECT coalesce(sum(requests), 0) AS n, coalesce(sum(bytes), 0) AS bytes FROM block_stats WHERE disk = '{disk}' AND op = 'zero'")
@@ -324,10 +279,10 @@ def test_quantiles_are_those_of_fio(sonde, capture, store, loop, how):
     need("fio", "/usr/bin/fio")
     path, _ = loop
     cap = capture(program="sonde-disk")
-    before = diskstats(path)
+    before = loops.counted(path)
     said = subprocess.run(["fio", "--name=t", f"--filename={path}", f"--rw={how}", "--bs=16k", "--direct=1", "--ioengine=psync", f"--size={SIZE}", "--norandommap=0",
                            "--lat_percentiles=1", "--percentile_list=50:99", "--output-format=json", "--loops=2"], capture_output=True, text=True, check=True, timeout=100)
-    after = diskstats(path)
+    after = loops.counted(path)
     cap.stop()
     kind = "read" if how == "randread" else "write"
     fio = json.loads(re.search(r"\{.*\}", said.stdout, re.S)[0])["jobs"][0][kind]
@@ -352,11 +307,11 @@ def test_hardly_a_request_is_lost_under_load(sonde, capture, store, loop):
     need("fio", "/usr/bin/fio")
     path, _ = loop
     cap = capture(program="sonde-disk")
-    before, waited = diskstats(path), waited_ms(path)
+    before, waited = loops.counted(path), waited_ms(path)
     subprocess.run(["fio", "--name=t", f"--filename={path}", "--rw=randrw", "--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=8", f"--size={SIZE}", "--numjobs=4",
                     "--time_based", "--runtime=8", "--output-format=terse"], capture_output=True, check=True, timeout=100)
     time.sleep(0.2)
-    after, waited = diskstats(path), waited_ms(path) - waited
+    after, waited = loops.counted(path), waited_ms(path) - waited
     cap.stop()
     want = tuple(b - a for a, b in zip(before, after))
     got = stored(store, path)[0]

@@ -405,7 +405,8 @@ def limits(answer):
     return {r["what"]: r["text"] for r in answer["limits"]}
 
 
-def test_a_host_that_is_at_its_limit_all_along_is_said_to_be_slow_for_that(sonde, tmp_path):
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_host_that_is_at_its_limit_all_along_is_said_to_be_slow_for_that(recorded, sonde, tmp_path):
     """Nothing changes, and no request is recorded: threads wait for a CPU nearly all the time, and half of it for the disk."""
     store = str(tmp_path / "store")
 
@@ -414,6 +415,11 @@ def test_a_host_that_is_at_its_limit_all_along_is_said_to_be_slow_for_that(sonde
         for at in range(SECONDS[0], AT, 10):
             yield {"fact": "host_row", "at": at, "cpus": 2, "user_us": user_us, "system_us": 500_000, "mem_total": 8 << 30, "mem_available": 4 << 30, **more}
             yield {"fact": "disk_row", "disk": "sda", "at": at, "reads": 10, "busy_us": 9_500_000}
+        if recorded:  # family disk, too
+            yield {"run": "disk", "from": SECONDS[0], "to": AT, "bucket_s": 10}
+            for at in range(SECONDS[0], AT, 10):
+                yield {"fact": "block_row", "at": at, "pid": 77, "comm": "tar", "container": "", "disk": "sda", "op": "read", "requests": 10, "bytes": 10 << 20, "errors": 0,
+                       "queue_us": 1, "device_us": 9_000_000, "us_65536": 10}
 
     put(store, [*host(3), *facts(19_000_000, psi_cpu_us=9_700_000, psi_io_us=5_000_000, psi_mem_us=300_000)])
     out = sonde("explain", *RANGE, "--store", store).stdout
@@ -425,6 +431,8 @@ def test_a_host_that_is_at_its_limit_all_along_is_said_to_be_slow_for_that(sonde
     for row in answer["limits"]:
         words = row["command"].split()
         assert sonde(*words[1:]).stdout, row
+    (disk,) = [row["command"] for row in answer["limits"] if row["what"] == "disk"]
+    assert disk.startswith("sonde disk --from " if recorded else "sonde ps --sort io --from "), disk
 
 
 def test_a_host_with_room_is_not_at_its_limit(sonde, tmp_path):

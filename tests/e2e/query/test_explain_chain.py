@@ -502,6 +502,12 @@ def test_what_else_makes_requests_slow_is_named_and_no_more_sure_than_it_is(othe
     assert all(link["sure"] != "certain" for link in links if link["what"] in ("unknown", "disk full", "load"))
 
 
+def test_of_a_full_disk_the_command_shows_what_fills_it(sonde, tmp_path):
+    links = explained(sonde, planted(tmp_path, [], other=a_full_disk), "web")["links"]
+    (link,) = [x for x in links if x["what"] == "disk full"]
+    assert link["command"].startswith("sonde disk --full --from ") and "/srv" in sonde(*link["command"].split()[1:], store=str(tmp_path / "store"), check=True).stdout, link
+
+
 def a_backup(disks, size):
     """A backup, which `sync` brings to the disk; `cc` writes more, to another disk. `disks`: whether requests have theirs."""
     def rows_of(at, on, rows):
@@ -525,8 +531,10 @@ def a_backup(disks, size):
                                                  (True, 2 << 20, ", behind writeback of /backup/home.tar, written by ffmpeg of transcode (")])
 def test_a_wait_for_a_disk_names_the_file_and_whose_writing_it_was_behind(disks, size, behind, sonde, tmp_path):
     links = explained(sonde, planted(tmp_path, ["disk"], other=a_backup(disks, size)), "web")["links"]
-    (text,) = [link["text"] for link in links if link["what"] == "disk"]
+    (link,) = [x for x in links if x["what"] == "disk"]
+    text = link["text"]
     assert "; fsync of /data/wal took 240 ms each, before 3 ms" + behind in text, text
+    assert link["command"].startswith("sonde disk --files --from ") and "/backup/home.tar" in sonde(*link["command"].split()[1:], store=str(tmp_path / "store")).stdout
 
 
 def two_datas(placed):

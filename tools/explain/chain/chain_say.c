@@ -95,6 +95,11 @@ static void add_range(struct strbuf *out, const char *prefix, const struct selec
 		    when_zoned(sel->to_ns, to, sizeof(to)));
 }
 
+static bool disk_is_known(const struct chain_walk *w)
+{
+	return w->m->files.seconds[DIFF_AFTER] > 0;
+}
+
 /* "sonde VERB --container web MORE --from ... --to ..." */
 static void set_command(const struct chain_walk *w, struct chain_link *l, const char *verb,
 			const char *who, bool container, const char *more, bool both)
@@ -669,6 +674,13 @@ static void set_cause_command(const struct chain_walk *w, struct chain_link *l,
 	case CHAIN_RECLAIM:
 		set_command(w, l, "timeline --of mem", l->who, l->container, "", false);
 		break;
+	case CHAIN_DISK: /* of all who use it: it is often another one's writing */
+		if (disk_is_known(w)) {
+			set_command(w, l, "disk --files", NULL, false, "", false);
+			break;
+		}
+		set_command(w, l, "waits", l->who, l->container, "", false);
+		break;
 	default:
 		set_command(w, l, "waits", l->who, l->container, "", false);
 	}
@@ -868,7 +880,7 @@ void chain_say_full(const struct chain_walk *w, struct chain_link *l, const stru
 			    units_bytes((uint64_t)d->left[0], before, sizeof(before)));
 	set_values(l, d->left[0], d->left[1], "bytes");
 	l->text = strbuf_take(&out);
-	set_command(w, l, "sql @fills", NULL, false, "", false);
+	set_command(w, l, "disk --full", NULL, false, "", false);
 }
 
 void chain_say_unknown(const struct chain_walk *w, struct chain_link *l)

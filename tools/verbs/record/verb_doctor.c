@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <jansson.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -13,8 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/limits/memlimit.h"
+#include "schema/base/mem.h"
 #include "schema/families/families.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
@@ -27,8 +32,22 @@
 #include "tools/print/term.h"
 #include "tools/record/doctor.h"
 
+#define ASKED_AT_ONCE    8
+#define PATIENCE_NS      (120 * NSEC_PER_SEC)
+#define PATIENCE_MOST_NS (3600 * NSEC_PER_SEC)
+
 struct doctor_args {
 	uint64_t pid;
+	int64_t timeout_ns; /* 0: PATIENCE_NS */
+};
+
+struct asked { /* a program, about what it can do */
+	const char *family;
+	char program[64], path[PATH_MAX];
+	char *argv[6];
+	bool off, missing; /* it is not installed; missing: and should be, `e` says so */
+	struct err e;
+	struct helper_job job;
 };
 
 struct counts {
@@ -96,89 +115,118 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 	return row;
 }
 
-static void no_result(const char *family, const char *program, bool memory, json_t *rows)
+static void no_result(const struct asked *a, bool memory, int64_t patience_ns, json_t *rows)
 {
-	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT, fix cleanup_strbuf = STRBUF_INIT;
+	char time[UNITS_MAX];
 	struct memlimit limit;
 
 	memlimit_read(&limit);
-	strbuf_addf(&text, "its check ended without a result%s%s%s",
-		    memory ? ", for lack of memory" : "", memory && *limit.what ? ": " : "",
-		    memory ? limit.what : "");
-	json_array_append_new(rows, doctor_item(family, program, "fail", strbuf_str(&text),
-						memory ? limit.fix : NULL));
+	if (a->job.late) {
+		strbuf_addf(
+			&text,
+			"its check did not answer within %s and was ended: what it can record is not known",
+			units_ns(patience_ns, time, sizeof(time)));
+		strbuf_addf(&fix, "sudo sonde doctor --timeout %lldm",
+			    (long long)(2 * patience_ns / (60 * NSEC_PER_SEC) + 1));
+	} else {
+		strbuf_addf(&text, "its check ended without a result%s%s%s",
+			    memory ? ", for lack of memory" : "", memory && *limit.what ? ": " : "",
+			    memory ? limit.what : "");
+		strbuf_addstr(&fix, memory ? limit.fix ?: "" : "");
+	}
+	json_array_append_new(rows, doctor_item(a->family, a->program, "fail", strbuf_str(&text),
+						fix.len ? strbuf_str(&fix) : NULL));
 }
 
-/* What `program --check` reports, as items of `family` (NULL: of none). It is ready, or its exit
- * code; -1: it is absent. */
-static int ask_program(const char *program, const char *family, const char *store, json_t *rows)
+/* `family` NULL: it serves all families, and only what it leaves out is said, under its name.
+ * `needed`: it fails where it is not installed. */
+static void asked_fill(struct asked *a, const char *family, const char *name, bool needed,
+		       const char *store)
 {
-	struct strbuf out cleanup_strbuf = STRBUF_INIT;
-	char path[PATH_MAX];
-	char *argv[] = {path, "--check", "--json", "--store", (char *)store, NULL};
-	struct err e = {0};
+	*a = (struct asked){.family = family};
+	snprintf(a->program, sizeof(a->program), "sonde-%s", name);
+	a->off = !needed && sibling_find(a->program, a->path, NULL) < 0;
+	a->missing = !a->off && sibling_find(a->program, a->path, &a->e) < 0;
+	memcpy(a->argv, (char *[]){a->path, "--check", "--json", "--store", (char *)store, NULL},
+	       sizeof(a->argv));
+	a->job = (struct helper_job){.argv = a->argv, .out = STRBUF_INIT};
+}
+
+/* What `program --check` reports, as items of its family. It is ready, or its exit code; -1: it is
+ * absent. */
+static int answer_take(struct asked *a, bool memory, int64_t patience_ns, json_t *rows)
+{
 	json_t *said, *list, *row;
-	uint64_t kills = memlimit_kills();
-	int status = 0, code = 0;
+	int code = 0;
 	size_t i;
 
-	if (sibling_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
-		json_array_append_new(rows, doctor_item(family, program, "fail", e.what, e.fix));
-		return (int)e.exit;
+	if (a->missing || a->job.rc) {
+		const struct err *e = a->missing ? &a->e : &a->job.e;
+
+		json_array_append_new(rows,
+				      doctor_item(a->family, a->program, "fail", e->what, e->fix));
+		return (int)e->exit;
 	}
-	said = json_loadb(strbuf_str(&out), out.len, 0, NULL);
+	said = a->job.late ? NULL : json_loadb(strbuf_str(&a->job.out), a->job.out.len, 0, NULL);
 	list = json_object_get(said, "items");
 	if (!json_is_array(list))
-		no_result(family, program, memlimit_kills() > kills, rows);
+		no_result(a,
+			  memory && WIFSIGNALED(a->job.status) &&
+				  WTERMSIG(a->job.status) == SIGKILL,
+			  patience_ns, rows);
 	json_array_foreach (list, i, row) {
 		json_object_set_new(row, "fix",
 				    fix_typed(json_string_value(json_object_get(row, "fix"))));
-		json_object_set_new(row, "family", json_text(family));
+		json_object_set_new(row, "family", json_text(a->family));
 		json_array_append(rows, row);
 	}
 	if (!json_is_true(json_object_get(said, "ok")))
-		code = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
-								  EXIT_RUNTIME;
+		code = WIFEXITED(a->job.status) && WEXITSTATUS(a->job.status) ?
+			       WEXITSTATUS(a->job.status) :
+			       EXIT_RUNTIME;
 	else if (json_is_true(json_object_get(said, "absent")))
 		code = -1;
 	json_decref(said);
 	return code;
 }
 
-static void ask_loader(const struct probe_family *f, const char *store, json_t *rows,
-		       struct counts *c)
-{
-	char program[64], path[PATH_MAX];
-	int code;
-
-	snprintf(program, sizeof(program), "sonde-%s", f->name);
-	if (!f->by_default && sibling_find(program, path, NULL) < 0) {
-		json_array_append_new(rows,
-				      doctor_item(f->name, program, "off", "not installed", NULL));
-		return;
-	}
-	code = ask_program(program, f->name, store, rows);
-	c->ready += !code;
-	if (code > 0 && !c->exit)
-		c->exit = code;
-}
-
-/* What serves all families: what only it leaves out is said under its name. */
-static void ask_helpers(const char *store, json_t *rows, struct counts *c)
+/* All loaders, then what serves them: on a busy host each waits long for its turn on a CPU, so
+ * several are asked at a time; what they say has the order of the list. */
+static void ask_all(const char *store, int64_t patience_ns, json_t *rows, struct counts *c)
 {
 	static const char *const helpers[] = {"maps", "pstack"};
+	const size_t n_helpers = ARRAY_SIZE(helpers), most = families_count() + n_helpers;
+	cleanup_free struct asked *asked = mem_array(most, sizeof(*asked));
+	cleanup_free struct helper_job *jobs = mem_array(most, sizeof(*jobs));
+	const uint64_t kills = memlimit_kills();
+	size_t n = 0, k = 0;
+	bool memory;
 
-	for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
-		char program[64], path[PATH_MAX];
+	for (const struct probe_family *f = FAMILIES; f->name; f++)
+		asked_fill(&asked[n++], f->name, f->name, f->by_default, store);
+	for (size_t i = 0; i < n_helpers; i++)
+		asked_fill(&asked[n++], NULL, helpers[i], false, store);
+	for (size_t i = 0; i < n; i++)
+		if (!asked[i].off && !asked[i].missing)
+			jobs[k++] = asked[i].job;
+	helper_outputs(jobs, k, ASKED_AT_ONCE, patience_ns);
+	memory = memlimit_kills() > kills;
+	k = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct asked *a = &asked[i];
 		int code;
 
-		snprintf(program, sizeof(program), "sonde-%s", helpers[i]);
-		if (sibling_find(program, path, NULL) < 0) {
-			json_array_append_new(
-				rows, doctor_item(NULL, program, "off", "not installed", NULL));
+		if (a->off) {
+			json_array_append_new(rows, doctor_item(a->family, a->program, "off",
+								"not installed", NULL));
 			continue;
 		}
-		code = ask_program(program, NULL, store, rows);
+		if (!a->missing)
+			a->job = jobs[k++];
+		code = answer_take(a, memory, patience_ns, rows);
+		strbuf_release(&a->job.out);
+		c->ready += a->family && !code;
 		if (code > 0 && !c->exit)
 			c->exit = code;
 	}
@@ -331,9 +379,7 @@ static int doctor_run(struct verb_call *call, struct err *e)
 		json_decref(envelope);
 		return doctor_pid(call, a->pid, e);
 	}
-	for (const struct probe_family *f = FAMILIES; f->name; f++)
-		ask_loader(f, call->store, rows, &c);
-	ask_helpers(call->store, rows, &c);
+	ask_all(call->store, a->timeout_ns ?: PATIENCE_NS, rows, &c);
 	check_store(call->store, rows);
 	count(rows, &c);
 	call->status = c.fail || c.exit ? EXIT_RUNTIME : EXIT_OK;
@@ -352,6 +398,8 @@ static int doctor_run(struct verb_call *call, struct err *e)
 static const struct option OPTIONS[] = {
 	{.name = "pid", .letter = 'p', .type = OPTION_UINT, .arg = "PID",
 	 .help = "report how sonde can unwind the stacks of this process", .offset = offsetof(struct doctor_args, pid)},
+	{.name = "timeout", .type = OPTION_DURATION, .arg = "TIME", .max = PATIENCE_MOST_NS,
+	 .help = "how long each program may take to answer (default 2m); what others say is shown all the same", .offset = offsetof(struct doctor_args, timeout_ns)},
 	{0},
 };
 /* clang-format on */
