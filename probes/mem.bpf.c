@@ -40,6 +40,7 @@
 #include "probes/mem/mem_huge.bpf.h"
 #include "probes/mem/mem_pages.bpf.h"
 #include "probes/mem/mem_sampled.bpf.h"
+#include "probes/mem/mem_stack.bpf.h"
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 
@@ -259,32 +260,20 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 					 __u64 n, __u64 is, bool asks)
 {
 	__u64 now = bpf_ktime_get_boot_ns(), addr = ctx->addr;
-	struct stack_scratch *s;
-	struct sample_tally *t;
-	struct stack_room *room;
-	__u32 zero = 0;
+	struct mem_stack x;
 
-	t = bpf_map_lookup_elem(&tally, &zero);
-	s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!t || !s || !n)
+	if (!n || !mem_stack_begin(&x, n))
 		return;
-	room = stack_free();
-	if (!room) { /* lost, as if there were no room in the ring */
-		t->seen += n;
-		t->ring_full += n;
-		return;
-	}
-	stack_fill_task(&s->ev, task, now);
+	stack_fill_task(&x.s->ev, task, now);
 	if (asks)
 		file_send(task, addr);
 	if (is & MEM_MAJOR)
 		stall_serves(now);
 	else
 		mem_sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
-	s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | is | n;
-	sample_take(s, t, task, ctx, n);
-	room->busy = 0;
-	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
+	x.s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | is | n;
+	sample_take(x.s, x.t, task, ctx, n);
+	mem_stack_end(&x, now);
 }
 
 SEC("?perf_event")
@@ -459,34 +448,26 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct short_stalls *sum;
-	struct stack_scratch *s;
-	struct sample_tally *t;
-	struct stack_room *room;
+	struct mem_stack x;
 	__u32 zero = 0;
 	__u64 n;
 
-	t = bpf_map_lookup_elem(&tally, &zero);
-	s = bpf_map_lookup_elem(&scratch, &zero);
 	sum = bpf_map_lookup_elem(&short_stalls, &zero);
-	if (!t || !s || !sum || !ns || !stall_adds_up(sum, ns))
-		return 0;
-	room = stack_free();
-	if (!room)
-		return 0; /* the next one reports it, too */
-	stack_fill_task(&s->ev, task, now);
+	if (!sum || !ns || !stall_adds_up(sum, ns) || !mem_stack_begin(&x, 0))
+		return 0; /* where it is taken the next one reports it, too */
+	stack_fill_task(&x.s->ev, task, now);
 	stall_serves(now);
 	n = sum->n;
-	s->ev.tag = stall_tag(n, sum->ns);
+	x.s->ev.tag = stall_tag(n, sum->ns);
 	sum->ns = sum->n = 0;
-	t->seen += n;
-	if (stack_fill(s, task, ctx, NULL))
-		t->late += n;
-	else if (sample_send(s))
-		t->ring_full += n;
+	x.t->seen += n;
+	if (stack_fill(x.s, task, ctx, NULL))
+		x.t->late += n;
+	else if (sample_send(x.s))
+		x.t->ring_full += n;
 	else
-		t->sent += n;
-	room->busy = 0;
-	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
+		x.t->sent += n;
+	mem_stack_end(&x, now);
 	return 0;
 }
 

@@ -93,11 +93,6 @@ static struct hostmaps_process *process_of(struct hostmaps *maps, uint32_t pid)
 	return s.found;
 }
 
-static bool is_narrow(const struct family_target *t)
-{
-	return t && (t->n_pids || t->n_cgroups || t->n_comms);
-}
-
 /* Unknown processes that the driver lists are one row: their keys differ, so that each has its own
  * difference. */
 static void process_take(struct gpu *g, struct family_host *h, const struct gpuparse_process *x)
@@ -106,8 +101,11 @@ static void process_take(struct gpu *g, struct family_host *h, const struct gpup
 	struct meter_reading m = {.young = true, .row = x->row};
 	char key[GPUPARSE_TEXT + 16];
 
-	if (is_narrow(h->target) && (!names.p || !target_covers(h->target, h->maps, names.p)))
+	if (target_is_narrow(h->target) &&
+	    (!names.p || !target_covers(h->target, h->maps, names.p))) {
+		h->unknown += !names.p && target_may_cover(h->target, x->pid);
 		return;
+	}
 	snprintf(key, sizeof(key), "%s %u", g->said.uuid, x->pid);
 	m.key = key;
 	m.identity = hash_u64(hash_u64(HASH_SEED, (uint64_t)x->nth << 32 | g->wire.starts),

@@ -9,6 +9,7 @@
 #include "loaders/host/processes.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/run/meter.h"
+#include "loaders/lib/bpf/start/target.h"
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
@@ -69,14 +70,12 @@ void ended_note(struct ended *x, const struct hostmaps_process *p)
 void ended_used(struct ended *x, const struct mp_used *u, const struct hostmaps_process *p)
 {
 	idmap_del(&x->open, u->tgid);
-	if (!p)
-		return;
 	if (x->n >= NOTES_MAX) {
 		x->dropped++;
 		return;
 	}
 	mem_grow(x->notes, x->n, x->cap);
-	x->notes[x->n++] = (struct ended_note){*u, p->exec_id};
+	x->notes[x->n++] = (struct ended_note){*u, p ? p->exec_id : 0};
 }
 
 /* ---- summed ---- */
@@ -214,6 +213,8 @@ static void note_take(struct ended *x, struct processes *ps, const struct meter_
 		hostmaps_process(h->maps, n->used.tgid, n->used.start_ns, n->exec_id);
 	struct meter_round at = *r;
 
+	h->unknown +=
+		!p && target_is_narrow(h->target) && target_may_cover(h->target, n->used.tgid);
 	if (!p || p->to_ns == UINT64_MAX)
 		return;
 	cgroup_take(x, ps, &n->used, p, begun_ns);

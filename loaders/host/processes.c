@@ -139,9 +139,7 @@ static void files_count(uint32_t pid, struct fact_row *row)
 
 bool processes_wants(const struct family_host *h, const struct hostmaps_process *p)
 {
-	const struct family_target *t = h->target;
-
-	return !t || !(t->n_pids || t->n_cgroups || t->n_comms) || target_covers(t, h->maps, p);
+	return !target_is_narrow(h->target) || target_covers(h->target, h->maps, p);
 }
 
 struct process_names {

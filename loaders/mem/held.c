@@ -58,6 +58,7 @@ struct site { /* a stack of one process; number 0 has no frames: all that found 
 	uint64_t now;          /* small pages, at this reading */
 	uint64_t huge;         /* of them, those of huge pages */
 	uint64_t most;         /* of them, what the largest sample represents; 0: all are exact */
+	uint64_t huge_most;    /* of `huge`, the same */
 };
 
 struct process {
@@ -71,6 +72,7 @@ struct process {
 	struct site rest;     /* UNSAMPLED */
 	struct site huge;     /* HUGE */
 	uint64_t huge_pages;  /* small pages that samples of huge ones represent, at this reading */
+	uint64_t n_huge;      /* those samples */
 	uint64_t huge_known;  /* bytes of huge pages that the kernel said at the last question */
 	uint32_t huge_asks;   /* readings at which that was of interest */
 	bool huge_drawn;      /* samples that are drawn are among these */
@@ -80,6 +82,7 @@ struct process {
 	uint64_t read_ns;  /* of the last full reading: what was known of it then */
 	struct idmap told; /* gauge -> bytes that the store has, in `segment` */
 	bool fresh;        /* samples since the last reading */
+	uint64_t seen_ns;  /* boot clock, of its last sample; 0: none */
 	bool dying;
 	bool inherits;    /* it began within the recording, by a fork without an exec */
 	uint64_t bytes;   /* its memory at the last full reading */
@@ -245,6 +248,7 @@ static void page_keep(struct held *x, const struct stack_event *ev, size_t size,
 	p->pages[p->n_pages] = *page;
 	p->pages[p->n_pages++].site = site_of(x, p, ev, size);
 	p->fresh = true;
+	p->seen_ns = ev->time_ns;
 }
 
 /* What the kernel says of the page now. */
@@ -395,12 +399,16 @@ static bool page_stays(const struct process *p, struct held_page *page, uint64_t
 		       uint64_t now_ns)
 {
 	uint64_t frame = pages_frame(said), size;
+	bool stays = !page->unsized && !page->huge && frame && frame == page->frame;
 
 	if (pages_state(said) == PAGES_GONE && page->unsized && page->huge &&
 	    now_ns < page->time_ns + PLACED_NS)
 		return true;
 	if (pages_state(said) != PAGES_OWN)
 		return pages_state(said) == PAGES_GONE && is_moving(p, page, now_ns);
+	page->changed = false;
+	if (stays) /* a small one becomes a large one's part elsewhere */
+		return true;
 	size = pages_size(said);
 	page->changed = page->frame && frame && frame != page->frame && size == 1;
 	page->frame = frame ? frame : page->frame;
@@ -435,18 +443,20 @@ static void pages_sum(struct process *p)
 {
 	p->n_pages = replaced_drop(p->pages, p->n_pages);
 	for (size_t i = 0; i < p->n_sites; i++)
-		p->sites[i].now = p->sites[i].most = p->sites[i].huge = 0;
-	p->huge_pages = 0;
+		p->sites[i].now = p->sites[i].most = p->sites[i].huge = p->sites[i].huge_most = 0;
+	p->huge_pages = p->n_huge = 0;
 	p->huge_drawn = false;
 	for (size_t i = 0; i < p->n_pages; i++) {
 		const struct held_page *at = &p->pages[i];
 		struct site *s = &p->sites[at->site];
+		uint64_t *most = at->huge ? &s->huge_most : &s->most;
 
 		s->now += at->pages;
 		s->huge += at->huge ? at->pages : 0;
-		if (!at->exact && at->pages > s->most)
-			s->most = at->pages;
+		if (!at->exact && at->pages > *most)
+			*most = at->pages;
 		p->huge_pages += at->huge ? at->pages : 0;
+		p->n_huge += at->huge;
 		p->huge_drawn |= at->huge && !at->exact;
 	}
 }
@@ -557,6 +567,12 @@ struct gauge_sums {
 	struct idmap bytes, most;
 };
 
+/* Small pages that the largest sample of it represents. */
+static uint64_t most_of(const struct site *s)
+{
+	return s->most > s->huge_most ? s->most : s->huge_most;
+}
+
 static void sum_add(struct telling *t, struct gauge_sums *sums, struct site *s, double scale)
 {
 	uint64_t *most;
@@ -568,8 +584,8 @@ static void sum_add(struct telling *t, struct gauge_sums *sums, struct site *s, 
 		series_make(t, s);
 	*idmap_ref(&sums->bytes, s->gauge, &fresh) += (uint64_t)((double)s->now * scale * PAGE);
 	most = idmap_ref(&sums->most, s->gauge, &fresh);
-	if (*most < (uint64_t)((double)s->most * scale * PAGE))
-		*most = (uint64_t)((double)s->most * scale * PAGE);
+	if (*most < (uint64_t)((double)most_of(s) * scale * PAGE))
+		*most = (uint64_t)((double)most_of(s) * scale * PAGE);
 }
 
 /* A row without a stack, which is the kernel's count. */
@@ -648,10 +664,12 @@ static uint64_t huge_of(struct process *p, uint64_t rest, uint64_t all)
 }
 
 /* Where samples of huge pages are drawn, there are few of them as a rule, and the kernel
- * knows how much they are together: that is shared out. Of a process from before the recording only
- * too much is known. */
+ * knows how much they are together: that is shared out. So a stack is off by its share alone: where
+ * n samples are all of one stack, it is off by what a part of 1/n would be. Of a process from
+ * before the recording only too much is known. */
 static void huge_share(struct process *p, uint64_t all)
 {
+	uint64_t all_pages;
 	double scale, huge;
 
 	if (!p->huge_drawn || p->dying || all > MOST_ASKED || !p->huge_pages)
@@ -661,24 +679,26 @@ static void huge_share(struct process *p, uint64_t all)
 	if (huge <= 0 || (scale > 1 && p->most_before))
 		return;
 	scale = scale > HUGE_MORE ? HUGE_MORE : scale;
+	all_pages = p->huge_pages;
 	p->huge_pages = 0;
 	for (size_t i = 0; i < p->n_sites; i++) {
 		struct site *s = &p->sites[i];
 		uint64_t now = (uint64_t)((double)s->huge * scale);
+		double others = 1 - (double)s->huge / (double)all_pages + 1 / (double)p->n_huge;
 
+		s->huge_most = (uint64_t)((double)s->huge_most * scale * (others < 1 ? others : 1));
 		s->now += now - s->huge;
 		s->huge = now;
 		p->huge_pages += now;
 	}
 }
 
-/* Small pages that its largest sample represents. */
-static uint64_t most_of(const struct process *p)
+static uint64_t most_of_all(const struct process *p)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < p->n_sites; i++)
-		most = p->sites[i].most > most ? p->sites[i].most : most;
+		most = most_of(&p->sites[i]) > most ? most_of(&p->sites[i]) : most;
 	return most;
 }
 
@@ -702,7 +722,7 @@ static void process_tell(struct telling *t, const struct pages_usage *u)
 	rest -= p->most_before;
 	huge = t->no_huge ? 0 : huge_of(p, rest, all);
 	row_add(t, &sums, &p->huge, huge);
-	p->rest.most = most_of(p); /* what the others are off by */
+	p->rest.most = most_of_all(p); /* what the others are off by */
 	row_add(t, &sums, &p->rest, rest - huge);
 	sums_put(t, &sums);
 	if (!t->stale) /* else it would void what could not be stored again */
@@ -752,6 +772,12 @@ static void inherited_ask(const struct family_host *h, const struct hostmaps_pro
 	p->inherits = p->most_before;
 }
 
+/* By what sonde-maps has said so far, which may be less than this process's samples. */
+static bool is_running(const struct process *p, const struct hostmaps_process *hp)
+{
+	return hp && hp->start_ns == p->key.start_ns && hp->exec_id == p->key.exec_id;
+}
+
 /* false: it is gone. */
 static bool process_read(struct held *x, struct family_host *h, struct process *p, int64_t now_ns)
 {
@@ -764,9 +790,12 @@ static bool process_read(struct held *x, struct family_host *h, struct process *
 	struct pages_usage u;
 	int fd;
 
-	if (!hp || hp->start_ns != p->key.start_ns || hp->exec_id != p->key.exec_id ||
-	    pages_usage(p->key.tgid, &u))
+	if (pages_usage(p->key.tgid, &u))
 		return false;
+	if (!is_running(p, hp)) {
+		p->next_ns = now_ns + FIRST_NS;
+		return t.time_ns < (int64_t)p->seen_ns;
+	}
 	t.comm = hp->comm;
 	p->next_ns = now_ns + x->interval_ns;
 	if (p->dying)

@@ -107,6 +107,17 @@ static uint32_t turns_of(const struct hugefaults *x, uint64_t allocs, int64_t no
 					  (uint32_t)(rate / HUGEFAULTS_ALLOCS) + 1;
 }
 
+/* Is it this second's turn? */
+static bool turn_is(struct hugefaults *x)
+{
+	if (!x->left || x->left > x->turns) {
+		x->random = hash_u64(HASH_SEED, x->random);
+		x->left = x->turns;
+		x->turn = (uint32_t)(x->random % x->turns) + 1;
+	}
+	return x->left-- == x->turn;
+}
+
 void hugefaults_decide(struct hugefaults *x, uint64_t faults, uint64_t allocs, int64_t now_ns)
 {
 	const bool met = x->asked_ns && faults != x->faults;
@@ -117,8 +128,8 @@ void hugefaults_decide(struct hugefaults *x, uint64_t faults, uint64_t allocs, i
 	begins = !x->active;
 	x->active = x->met_ns && now_ns - x->met_ns < HUGEFAULTS_OVER_NS;
 	x->turns = begins ? 1 : turns_of(x, allocs, now_ns);
-	x->random = hash_u64(HASH_SEED, x->random);
-	x->on = x->active && x->random % x->turns == 0;
+	x->left = begins ? 0 : x->left;
+	x->on = x->active && turn_is(x);
 	x->faults = faults;
 	x->allocs = allocs;
 	x->asked_ns = now_ns;

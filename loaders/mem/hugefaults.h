@@ -7,7 +7,9 @@
  * is attached all the time, if the kernel makes huge pages at all. Otherwise it is attached while
  * /proc/vmstat says that faults bring some, until a minute after the last one; and where the host
  * allocates more than HUGEFAULTS_ALLOCS pages a second, only in one of `turns` seconds, drawn by
- * chance: then each of its samples represents that many more.
+ * chance: then each of its samples represents that many more. Of each `turns` seconds in a row it
+ * is one, so that a process that gets huge pages for a while is met in its part of them: where each
+ * second were drawn for itself, a process of 20 s may be met in none.
  */
 #ifndef SONDE_MEM_HUGEFAULTS_H
 #define SONDE_MEM_HUGEFAULTS_H
@@ -20,7 +22,7 @@
 
 #define HUGEFAULTS_ASK_NS  4000000000ll /* between looks while no fault brings any */
 #define HUGEFAULTS_OVER_NS 60000000000ll
-#define HUGEFAULTS_ALLOCS  4000 /* a second: 0.02 % of a core at 50 ns */
+#define HUGEFAULTS_ALLOCS  10000 /* a second: 0.05 % of a core at 50 ns */
 #define HUGEFAULTS_TURNS   64
 
 struct hugefaults {
@@ -33,6 +35,7 @@ struct hugefaults {
 	uint64_t faults, allocs;  /* that the kernel had counted at the last look */
 	int64_t asked_ns, met_ns; /* boot clock; of the last look, of the last fault. 0: none */
 	bool active;              /* there were some in the last minute */
+	uint32_t left, turn; /* of `turns` seconds in a row: how many are left, at which it is on */
 	uint64_t random;
 };
 

@@ -41,6 +41,7 @@
 #define SLEEP_LINKS   2
 #define RATE          1000 /* samples a second, while a person waits */
 #define RATE_ALWAYS   40
+#define LEAST_ALWAYS  64  /* page faults that a sample represents */
 #define MAJORS        100 /* the same of faults that had to read */
 #define MAJORS_ALWAYS 10
 /* A fault of processes that are left out interrupts them for a tenth of a sample's time or less. */
@@ -48,6 +49,7 @@
 #define INTERVAL_NS     (2 * NSEC_PER_SEC) /* between readings of a process */
 #define INTERVAL_ALWAYS (60 * NSEC_PER_SEC)
 #define INTERVAL_MIN_NS (NSEC_PER_SEC / 10)
+#define CPUS_NTH        8 /* ticks until CPUs that come and go are looked for, which interrupts each */
 
 static struct mem_opts {
 	uint32_t period; /* 0: by the number of faults */
@@ -64,7 +66,8 @@ struct mem {
 	struct bpf_link
 		*sleeps[SLEEP_LINKS]; /* attached while a thread of the host waits for memory */
 	bool watches;                 /* no person waits: only then */
-	bool sleepless;               /* they could not be attached */
+	uint32_t ticks;
+	bool sleepless; /* they could not be attached */
 	struct hugefaults hugefaults;
 	struct bpf_link *huge; /* attached while they are sampled */
 	bool huge_apart;       /* they are, by that program alone */
@@ -182,7 +185,8 @@ static int mem_open(const struct family_config *c, void **state, struct bpf_obje
 	pressure_open(&m->pressure);
 	m->major = major_new();
 	hugefaults_open(&m->hugefaults, !m->watches, m->watches ? RATE_ALWAYS : RATE);
-	period_init(&m->period, opts.period, m->watches ? RATE_ALWAYS : RATE, PERIOD_MIN);
+	period_init(&m->period, opts.period, m->watches ? RATE_ALWAYS : RATE,
+		    m->watches ? LEAST_ALWAYS : PERIOD_MIN);
 	period_init(&m->major_period, 0, m->watches ? MAJORS_ALWAYS : MAJORS, 1);
 	*state = m;
 	*obj = skel->obj;
@@ -366,9 +370,11 @@ static void mem_tick(void *state)
 {
 	struct mem *m = state;
 	struct sample_tally sum = sampling_sum(m->skel->maps.tally);
+	const bool asks = !m->watches || m->ticks++ % CPUS_NTH == 0;
 	uint64_t outside = 0;
 
-	sampler_tick(&m->sampler);
+	if (asks)
+		sampler_tick(&m->sampler);
 	sleeps_follow(m);
 	huge_follow(m);
 	if (m->pages)
@@ -378,7 +384,8 @@ static void mem_tick(void *state)
 			   period_next(&m->period, sum.seen + outside / OUTSIDE, clock_boot_ns()));
 	if (!m->majors.cpus)
 		return;
-	sampler_tick(&m->majors);
+	if (asks)
+		sampler_tick(&m->majors);
 	sampler_set_period(&m->majors,
 			   period_next(&m->major_period,
 				       __atomic_load_n(&m->skel->bss->majors, __ATOMIC_RELAXED),
@@ -581,6 +588,7 @@ static const struct family mem_family = {
 	.name = "mem",
 	.summary = "sample the page faults of all processes: which code makes memory grow",
 	.options = {mem_options, &opts},
+	.rests = true,
 	.open = mem_open,
 	.attach = mem_attach,
 	.poll = mem_poll,

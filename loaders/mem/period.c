@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "loaders/mem/period.h"
 
+#include <stdbool.h>
+
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 
@@ -20,13 +22,23 @@ static double bounded(const struct period *p, double x)
 	return x < p->least ? p->least : x > PERIOD_MAX ? PERIOD_MAX : x;
 }
 
+static bool holds(const struct period *p)
+{
+	return p->now && p->wanted <= 1.25 * p->from && p->from <= 1.25 * p->wanted &&
+	       p->faults < p->drawn + (uint64_t)PERIOD_DRAWS * p->now;
+}
+
 /* [0.75, 1.25) of it */
 static uint32_t varied(struct period *p)
 {
-	if (p->wanted < 2)
-		return 1;
+	if (holds(p))
+		return p->now;
 	p->random = hash_u64(HASH_SEED, p->random);
-	return (uint32_t)(p->wanted * (0.75 + (double)(p->random % 1024) / 2048));
+	p->now = p->wanted < 2 ? 1 :
+				 (uint32_t)(p->wanted * (0.75 + (double)(p->random % 1024) / 2048));
+	p->from = p->wanted;
+	p->drawn = p->faults;
+	return p->now;
 }
 
 uint32_t period_next(struct period *p, uint64_t faults, int64_t now_ns)

@@ -4,21 +4,26 @@
  * seen, where they are many samples shall not cost: the period follows the number of faults, so
  * that samples come at about the same rate. A sample carries its own period, so sums stay right.
  * It varies by a quarter around what is wanted, as regular code would meet a constant one in step.
- * Pure.
+ * To set another one interrupts each CPU, and makes its next fault a sample: where there are few
+ * faults it stays for PERIOD_DRAWS samples. Pure.
  */
 #ifndef SONDE_MEM_PERIOD_H
 #define SONDE_MEM_PERIOD_H
 
 #include <stdint.h>
 
-#define PERIOD_MIN 16
-#define PERIOD_MAX 65536
+#define PERIOD_MIN   16
+#define PERIOD_DRAWS 8 /* samples until it is varied again */
+#define PERIOD_MAX   65536
 
 struct period {
 	uint32_t fixed; /* 0: by the number of faults */
 	uint32_t rate;  /* samples a second that are wanted */
 	uint32_t least; /* the shortest period */
 	double wanted;  /* before it is varied */
+	double from;    /* what `now` was varied from */
+	uint32_t now;   /* in force; 0: none yet */
+	uint64_t drawn; /* faults when it was varied */
 	uint64_t faults;
 	int64_t at_ns; /* `faults` were counted until then; 0: not yet */
 	uint64_t random;

@@ -10,11 +10,6 @@
 #include "loaders/lib/host/names/naming.h"
 #include "schema/base/mem.h"
 
-static bool is_narrow(const struct family_target *t)
-{
-	return t && (t->n_pids || t->n_cgroups || t->n_comms);
-}
-
 /* One that has executed another program since keeps its sockets. */
 static struct hostmaps_process *find(struct family_host *h, const struct net_owner *o)
 {
@@ -66,7 +61,8 @@ static void begin(struct store_rows_proc *p, struct family_host *h, const struct
 	}
 	if (m)
 		snprintf(p->comm, sizeof(p->comm), "%s", m->comm);
-	p->wanted = !is_narrow(h->target) || (m && target_covers(h->target, h->maps, m));
+	p->known = m;
+	p->wanted = !target_is_narrow(h->target) || (m && target_covers(h->target, h->maps, m));
 	row_ask(p, h, m);
 }
 
@@ -100,8 +96,10 @@ bool procs_excluded(const struct store_rows_proc *p)
 	return p->excluded;
 }
 
-bool procs_wanted(const struct store_rows_proc *p)
+bool procs_covered(const struct store_rows_proc *p, struct family_host *h)
 {
+	h->unknown += !p->wanted && !p->known && p->as.start_ns &&
+		      target_may_cover(h->target, p->as.tgid);
 	return p->wanted;
 }
 

@@ -16,7 +16,7 @@ struct store_rows_proc {
 	struct net_owner as;  /* the process to store: the holder, if the owner has ended */
 	char comm[16];
 	uint32_t row, container, epoch, flows, singles;
-	bool excluded, wanted;
+	bool excluded, wanted, known;
 	UT_hash_handle hh;
 };
 
@@ -25,8 +25,9 @@ struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_ho
 				  const struct net_owner *who, const struct net_owner *holder);
 void procs_clear(struct store_rows_proc **all);
 bool procs_excluded(const struct store_rows_proc *p);
-/* Is it part of the capture? */
-bool procs_wanted(const struct store_rows_proc *p);
+/* Is it part of the capture? Of a row that is stored only then: one whose process is not known may
+ * be, and counts as lost. */
+bool procs_covered(const struct store_rows_proc *p, struct family_host *h);
 /* Ids in the store, of its present epoch. NULL: 0. */
 uint32_t procs_row(struct store_rows_proc *p, struct family_host *h);
 uint32_t procs_container(struct store_rows_proc *p, struct family_host *h);

@@ -349,7 +349,7 @@ void store_rows_conn(struct store_rows *b, struct family_host *h, const struct c
 	struct flow_key key;
 	struct store_rows_flow *f;
 
-	if (!procs_wanted(who))
+	if (!procs_covered(who, h))
 		return;
 	other = mate.start_ns ? procs_get(&b->procs, h, &mate, NULL) : NULL;
 	key = key_of(cs, c, who, other, bucket_of(h, now_ns));
@@ -400,7 +400,7 @@ void store_rows_listener(struct store_rows *b, struct family_host *h, struct con
 	uint32_t repeated = c->told.at_ns ? c->r.repeated - c->told.retrans : c->r.repeated;
 	bool still = !dropped && !repeated && c->r.backlog == c->told.segs_in;
 
-	if (!procs_wanted(who) || procs_excluded(who) ||
+	if (!procs_covered(who, h) || procs_excluded(who) ||
 	    (c->told.at_ns && still && now_ns - c->told.at_ns < STORE_ROWS_IDLE_NS))
 		return;
 	snprintf(port, sizeof(port), "%u", c->r.lport);
@@ -460,7 +460,7 @@ void store_rows_other(struct store_rows *b, struct family_host *h, const struct 
 	struct flow_key key;
 	struct store_rows_flow *f;
 
-	if (!procs_wanted(who) || (mate == who && r->family == AF_UNIX))
+	if (!procs_covered(who, h) || (mate == who && r->family == AF_UNIX))
 		return; /* a process's talk with itself is no edge */
 	memset(&key, 0, sizeof(key));
 	key.ts = bucket_of(h, now_ns);
@@ -532,7 +532,7 @@ void store_rows_talk(struct store_rows *b, struct family_host *h, const struct t
 		quic_mark(b, &key, x->now.quic);
 	}
 	key.mate = mate.start_ns ? procs_get(&b->procs, h, &mate, NULL) : NULL;
-	if (!procs_wanted(who) || (key.mate == who && x->key.family == AF_UNIX))
+	if (!procs_covered(who, h) || (key.mate == who && x->key.family == AF_UNIX))
 		return;
 	if (procs_excluded(who)) {
 		memset(key.peer, 0, sizeof(key.peer));
@@ -558,7 +558,7 @@ void store_rows_waiting(struct store_rows *b, struct family_host *h, const struc
 	struct fact_row row = {0};
 	char address[RECORD_ADDRESS], port[8] = "";
 
-	if (!procs_wanted(who) || procs_excluded(who))
+	if (!procs_covered(who, h) || procs_excluded(who))
 		return;
 	if (r->lport)
 		snprintf(port, sizeof(port), "%u", r->lport);

@@ -28,7 +28,7 @@
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 #include "probes/mem.h"
-#include "probes/mem/mem_pages.bpf.h"
+#include "probes/mem/mem_stack.bpf.h"
 #include "probes/mem/mem_sampled.bpf.h"
 
 #define HUGE_WORDS 320 /* of the kernel's stack, from the allocation up */
@@ -116,31 +116,19 @@ static __noinline __u64 huge_page(struct task_struct *task, struct huge_cpu *cpu
 static __always_inline void huge_sample(void *ctx, struct task_struct *task, __u64 page)
 {
 	__u64 now = bpf_ktime_get_boot_ns(), n = (__u64)huge_every * huge_turns;
-	struct stack_scratch *s;
-	struct sample_tally *t;
-	struct stack_room *room;
-	__u32 zero = 0;
+	struct mem_stack x;
 
-	t = bpf_map_lookup_elem(&tally, &zero);
-	s = bpf_map_lookup_elem(&scratch, &zero);
-	if (!t || !s)
-		return;
 	n = n > MEM_PERIOD_MAX ? MEM_PERIOD_MAX : n;
 	__sync_fetch_and_add(&huge_seen, huge_every);
-	room = stack_free();
-	if (!room) {
-		t->seen++;
-		t->ring_full++;
+	if (!mem_stack_begin(&x, 1))
 		return;
+	stack_fill_task(&x.s->ev, task, now);
+	x.s->ev.tag = page << MEM_TAG_SHIFT | MEM_HUGE | n;
+	if (!stack_fill(x.s, task, ctx, NULL) && sample_send(x.s)) {
+		x.t->seen++;
+		x.t->ring_full++;
 	}
-	stack_fill_task(&s->ev, task, now);
-	s->ev.tag = page << MEM_TAG_SHIFT | MEM_HUGE | n;
-	if (!stack_fill(s, task, ctx, NULL) && sample_send(s)) {
-		t->seen++;
-		t->ring_full++;
-	}
-	room->busy = 0;
-	sample_tally_run(t, bpf_ktime_get_boot_ns() - now);
+	mem_stack_end(&x, now);
 }
 
 static __noinline int huge_take(void *ctx)

@@ -28,6 +28,7 @@
 #include "probes/lib/preempt.bpf.h"
 #include "probes/lib/sample.bpf.h"
 #include "probes/mem.h"
+#include "probes/mem/mem_stack.bpf.h"
 
 #define PAGE_STRUCT_SHIFT 6  /* the loader makes sure of it */
 #define PAGES_ORDER_MAX   10 /* of one allocation */
@@ -50,44 +51,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } live SEC(".maps");
-
-struct stack_room {
-	__u32 busy; /* a program of this family builds a stack */
-	__u32 unused;
-	__u64 at; /* where the current program's arguments are */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct stack_room);
-} stack_rooms SEC(".maps");
-
-/* NULL: another program of this CPU is at it. Else the caller clears `busy` afterwards. */
-static __always_inline struct stack_room *stack_free(void)
-{
-	struct stack_room *room;
-	__u32 zero = 0;
-
-	room = bpf_map_lookup_elem(&stack_rooms, &zero);
-	if (!room || room->busy)
-		return NULL;
-	room->busy = 1;
-	return room;
-}
-
-/* Interrupts run on other stacks than threads, and a raw tracepoint's arguments are on the stack of
- * who calls it. (The CPU's preempt_count would say it, but not each kernel tells programs where
- * that is.) */
-static __always_inline bool serves_interrupt(struct task_struct *task, struct stack_room *room,
-					     void *ctx)
-{
-	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
-
-	*(void *volatile *)&room->at = ctx; /* what is read back is a number, for the verifier */
-	return *(volatile __u64 *)&room->at - stack >= ARCH_THREAD_SIZE;
-}
 
 /* Writes `time` for each watched frame of the block. Returns how many there are. */
 static __always_inline __u32 pages_mark(__u64 frame, __u32 order, __u64 time)

@@ -126,6 +126,8 @@ struct family {
 	const char *name;    /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary; /* one line for --help */
 	bool has_freq;       /* offers --freq */
+	bool rests;          /* it has a ring, and is called every two seconds only, as one without:
+				what its stacks show is of processes that last */
 	uint32_t fine_s;     /* its step in the ring of --flight; 0: it has nothing for it */
 	bool no_mappings; /* it has no stacks and needs no file of a process, so its process rows do
 			     not say what they are programs of */
@@ -149,8 +151,8 @@ struct family {
 	int (*open)(const struct family_config *c, void **state, struct bpf_object **obj,
 		    struct err *e);
 	int (*attach)(void *state, struct err *e); /* NULL: there is nothing to attach */
-	/* Called once a second or more often (family_host.next_ns; of a family without a ring, with
-	 * long buckets, every two seconds), from attach to detach, when
+	/* Called once a second or more often (family_host.next_ns; of a family that rests or has no
+	 * ring, with long buckets, every two seconds), from attach to detach, when
 	 * mappings are up to date. A family that reads by itself does so here, in small pieces:
 	 * rings and signals have to wait meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);

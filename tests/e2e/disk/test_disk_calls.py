@@ -6,7 +6,6 @@ import json
 import mmap
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 from conftest import need, need_root, sql_all
 from containers import fake_container
+from late import maps_still
 
 PAGE = 4096
 MOVED = 300 << 10  # files that less is moved of may have no name on a host where others use thousands
@@ -382,17 +382,9 @@ def test_of_some_processes_none_is_left_out_without_being_counted(capture, store
     """sonde-maps stands still while a program of that name begins, writes and ends: its writes are stored later, or are among the lost."""
     calls_needed()
     cap = capture("--bucket", "1s", "--comm", "dd", program="sonde-disk")
-    maps = [int(pid) for pid in subprocess.run(["pgrep", "-P", str(cap.pid), "sonde-maps"], capture_output=True, text=True, check=False).stdout.split()]
-    if not maps:
-        pytest.skip("missing: a sonde-maps of this capture's own")
-    for pid in maps:
-        os.kill(pid, signal.SIGSTOP)
-    try:
+    with maps_still(cap):
         subprocess.run(["dd", "if=/dev/zero", f"of={folder}/late", "bs=4096", "count=64"], check=True, stderr=subprocess.DEVNULL)
         time.sleep(9)
-    finally:
-        for pid in maps:
-            os.kill(pid, signal.SIGCONT)
     done = cap.stop()
     rows = sql_all(store, f"SELECT sum(calls) AS n FROM file_calls WHERE file = '{folder}/late' AND call = 'write'")
     assert rows[0]["n"] == 64 or done["lost"]["unknown"] > 0, (rows, done)

@@ -148,7 +148,7 @@ HUGE = {"person": (3, ["--apart"]), "sonded": (20, ["--bucket", "10s", "--interv
 @pytest.mark.parametrize("who", ["person", pytest.param("sonded", marks=pytest.mark.long)])
 def test_huge_pages_are_counted_each_however_seldom_page_faults_are_sampled(sonde, store, capture, scratch, who):
     """As sonded records, where nobody waits, they are counted from a few seconds after the first one on, and where much else is
-    allocated in a part of the time, which may be little of 20 s: the sum is the kernel's, and the line is known."""
+    allocated in a part of the time: the sum is the kernel's, and the line has its part of the samples."""
     need_root()
     command, (seconds, options) = ready("c", scratch), HUGE[who]
     c = capture("--period", 65536, "--comm", "leak", *options, program="sonde-mem")
@@ -168,8 +168,7 @@ def test_huge_pages_are_counted_each_however_seldom_page_faults_are_sampled(sond
     if who == "person":
         assert held["leaky"] == touched["leaky"] == huge, (huge, rows)
     else:
-        assert held["leaky"] + held["[huge pages without a sample]"] == pytest.approx(huge, rel=0.15), (huge, rows)
-        assert held["leaky"] > 0, (huge, rows)
+        assert held["leaky"] == pytest.approx(huge, rel=0.15), (huge, rows)
 
 
 @pytest.mark.long

@@ -448,11 +448,12 @@ static void confine_self(const struct capture *c)
 		log_warn("%s", e.what);
 }
 
-/* A family that has stacks looks once a second: what names them may be gone soon. Others say when
- * they must be called (family_host.next_ns). */
+/* A family that has stacks looks once a second, but for one that rests: what names them may be gone
+ * soon. Others say when they must be called (family_host.next_ns). */
 static int64_t slow_ns(const struct capture *c)
 {
-	return !c->config.f->ring_fd && c->config.o->options->bucket_s >= FAMILY_ALWAYS_S ?
+	return (c->config.f->rests || !c->config.f->ring_fd) &&
+			       c->config.o->options->bucket_s >= FAMILY_ALWAYS_S ?
 		       REST_NS :
 		       SLOW_NS;
 }

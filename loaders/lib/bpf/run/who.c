@@ -10,11 +10,6 @@
 #include "loaders/lib/host/names/naming.h"
 #include "schema/store/write/facts.h"
 
-static bool is_narrow(const struct family_target *t)
-{
-	return t && (t->n_pids || t->n_cgroups || t->n_comms);
-}
-
 struct who who_find(struct family_host *h, const struct who_id *id, const char *comm)
 {
 	struct who w = {.id = *id};
@@ -22,14 +17,14 @@ struct who who_find(struct family_host *h, const struct who_id *id, const char *
 	if (id->tgid)
 		w.p = hostmaps_process(h->maps, id->tgid, id->start_ns, id->exec_id);
 	snprintf(w.comm, sizeof(w.comm), "%.*s", STACK_COMM_LEN, comm ? comm : "");
-	w.wanted = !is_narrow(h->target) || (w.p && target_covers(h->target, h->maps, w.p));
+	w.wanted = !target_is_narrow(h->target) || (w.p && target_covers(h->target, h->maps, w.p));
 	w.excluded = id->tgid && naming_excludes(h->naming, w.p);
 	return w;
 }
 
 bool who_covered(struct family_host *h, const struct who *w)
 {
-	h->unknown += !w->wanted && w->id.tgid && !w->p;
+	h->unknown += !w->wanted && w->id.tgid && !w->p && target_may_cover(h->target, w->id.tgid);
 	return w->wanted;
 }
 

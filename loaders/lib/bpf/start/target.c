@@ -163,6 +163,11 @@ enum store_scope target_scope(const struct target *t)
 	return t->n_pids || t->n_cgroups ? STORE_SCOPE_NARROW : STORE_SCOPE_HOST;
 }
 
+bool target_is_narrow(const struct family_target *t)
+{
+	return t && (t->n_pids || t->n_cgroups || t->n_comms);
+}
+
 bool target_gone(const struct target *t)
 {
 	if (!t->n_pids || t->family.follow_children)
@@ -183,6 +188,11 @@ static bool pid_listed(const struct family_target *t, uint32_t pid)
 		if (t->pids[i] == pid)
 			return true;
 	return false;
+}
+
+bool target_may_cover(const struct family_target *t, uint32_t tgid)
+{
+	return !t || !t->n_pids || t->follow_children || pid_listed(t, tgid);
 }
 
 /* The process, or (for a command) one of its ancestors. */
@@ -211,11 +221,33 @@ static int cgroup_listed(void *ctx, const struct family_cgroup *cgroup)
 	return 0;
 }
 
+/* By the ids that its cgroups had: its container may be removed. */
+static bool ids_cover(const struct family_target *t, const struct hostmaps_process *p)
+{
+	bool memory = false;
+
+	for (size_t i = 0; i < t->n_cgroups; i++)
+		memory |= t->cgroups[i].hierarchy == FAMILY_CGROUP_V1_MEMORY;
+	for (size_t i = 0; i < t->n_cgroups; i++) {
+		const struct family_cgroup *g = &t->cgroups[i];
+		bool v2 = g->hierarchy == FAMILY_CGROUP_V2;
+
+		if (!v2 && (g->hierarchy == FAMILY_CGROUP_V1_MEMORY) != memory)
+			continue; /* as hierarchy_v1 has it */
+		if (g->id && g->id == (v2 ? p->cgroup_id : p->cgroup1_id))
+			return true;
+	}
+	return false;
+}
+
 /* Its cgroup, or one of that cgroup's parents. */
 static bool cgroups_cover(const struct family_target *t, const struct hostmaps_process *p)
 {
 	cleanup_free char *path = mem_strdup(p->cgroup);
 	char *slash;
+
+	if (ids_cover(t, p))
+		return true;
 
 	while (*path) {
 		if (cgroupdir_find(path, cgroup_listed, (void *)(uintptr_t)t) == 1)

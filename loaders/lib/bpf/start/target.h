@@ -32,6 +32,10 @@ void target_release(struct target *t);
 
 /* Which processes such a capture covers completely. */
 enum store_scope target_scope(const struct target *t);
+/* Is it of some processes only? NULL: no. */
+bool target_is_narrow(const struct family_target *t);
+/* May it be of this process, of which nothing but its pid is known? */
+bool target_may_cover(const struct family_target *t, uint32_t tgid);
 /* True if the target is a set of processes and all of them have ended: no more events can come. */
 bool target_gone(const struct target *t);
 /* Is this process part of the target? By /proc, for families without a filter in BPF. Compares the

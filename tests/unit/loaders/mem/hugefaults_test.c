@@ -75,3 +75,18 @@ TEST(a_host_that_allocates_much_is_watched_in_a_part_of_the_time)
 		assert_in_range(represented, spans * 8 / 10, spans * 12 / 10);
 	}
 }
+
+TEST(who_gets_huge_pages_for_two_rows_of_turns_is_met_at_least_once)
+{
+	struct hugefaults x = {.fd = -1, .turns = 1, .random = 5};
+	uint64_t allocs = 0, off = 0, faults = 2;
+	int64_t now = SPAN;
+
+	hugefaults_decide(&x, 1, 0, now);
+	for (uint64_t n = 0; n < 2000; n++) {
+		allocs += HUGEFAULTS_ALLOCS * (9 + n % 3) * (SPAN / NSEC_PER_SEC);
+		hugefaults_decide(&x, faults++, allocs, now += SPAN);
+		off = x.on ? 0 : off + 1;
+		assert_true(off <= 2 * 12);
+	}
+}

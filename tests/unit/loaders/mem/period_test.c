@@ -72,6 +72,27 @@ TEST(a_period_that_was_asked_for_varies_around_it_and_one_is_exact)
 	assert_int_equal(period_next(&p, 1000000, 2 * NSEC_PER_SEC), 1);
 }
 
+TEST(where_nothing_happens_it_stays)
+{
+	struct period p;
+	uint32_t first, now = 0;
+	int changes = 0;
+
+	period_init(&p, 0, 40, PERIOD_MIN);
+	for (int i = 0; i < 20; i++)
+		first = period_next(&p, 0, (i + 1) * NSEC_PER_SEC);
+	for (int i = 20; i < 120; i++)
+		assert_int_equal(period_next(&p, 0, (i + 1) * NSEC_PER_SEC), first);
+	for (uint64_t i = 0; i < 1000; i++) {
+		uint32_t before = now;
+
+		now = period_next(&p, 10 * i, (int64_t)(i + 121) * NSEC_PER_SEC);
+		changes += now != before;
+	}
+	assert_in_range(changes, 1000 * 10 / (PERIOD_DRAWS * PERIOD_MIN * 5 / 4) / 2,
+			1000 * 10 / (PERIOD_DRAWS * PERIOD_MIN * 3 / 4) + 1);
+}
+
 TEST(of_rare_faults_each_is_a_sample_until_there_are_too_many)
 {
 	struct period p;
