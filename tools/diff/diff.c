@@ -19,15 +19,6 @@ static bool is_gauge(const struct fold *f)
 	return f->kind->class == STORE_GAUGE;
 }
 
-/* Folded stacks have no modules: compared with them, only names count. */
-static bool has_modules(const struct fold *f)
-{
-	for (size_t i = 1; i < f->n_frames; i++)
-		if (*f->frames[i].module)
-			return true;
-	return false;
-}
-
 static void sum_functions(struct diffing *d)
 {
 	for (size_t i = 0; i < d->pub.n_nodes; i++) {
@@ -103,6 +94,8 @@ static void release_parts(struct diffing *d)
 	free(d->outer);
 	free(d->edge);
 	free(d->edges);
+	free(d->function[0]);
+	free(d->function[1]);
 	free(d->column_from);
 	free(d->column_scale);
 	free(d->self_series);
@@ -136,16 +129,22 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 		err_fix(e, "sonde diff --per sample ...");
 		return -EINVAL;
 	}
-	d->pub.names_only = !has_modules(before) || !has_modules(after);
-	diff_nodes_make(d);
-	series = diff_series_new(d);
-	worker_start(&other, diff_series_sort, series);
-	diff_nodes_sum(d);
-	diff_outer_find(d);
-	sum_functions(d);
-	set_values(&d->pub);
-	diff_edges_make(d);
-	worker_join(&other);
+	d->pub.names_only = !fold_has_modules(before) || !fold_has_modules(after);
+	if (diff_is_flat(d)) {
+		diff_flat_make(d);
+		set_values(&d->pub);
+		series = diff_series_new(d);
+	} else {
+		diff_nodes_make(d);
+		series = diff_series_new(d);
+		worker_start(&other, diff_series_sort, series);
+		diff_nodes_sum(d);
+		diff_outer_find(d);
+		sum_functions(d);
+		set_values(&d->pub);
+		diff_edges_make(d);
+		worker_join(&other);
+	}
 	d->pub.by_slices = diff_series_make(d, series);
 	diff_test(d);
 	release_parts(d);

@@ -86,7 +86,7 @@ struct diff {
 	size_t n_functions;
 	struct diff_caller *callers;
 	size_t n_callers;
-	struct diff_node *nodes;
+	struct diff_node *nodes; /* none, where the folds have no tree (fold_opts.flat) */
 	size_t n_nodes;
 	size_t n_tested, n_significant; /* functions: by self or total */
 };

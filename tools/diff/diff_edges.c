@@ -9,8 +9,6 @@
 #include "schema/base/mem.h"
 #include "tools/diff/diff_parts.h"
 
-#define EDGES_MAX 20000
-
 struct pair {
 	uint32_t caller, edge; /* + 1, 0: not worth a test */
 	uint64_t samples[2];
@@ -75,14 +73,14 @@ static size_t choose(struct pairing *p, uint32_t function)
 	struct diffing *d = p->d;
 	size_t before = d->n_edges;
 
-	for (size_t i = 0; i < p->n && d->n_edges < EDGES_MAX; i++) {
+	for (size_t i = 0; i < p->n && d->n_edges < DIFF_EDGES_MAX; i++) {
 		struct pair *x = &p->pairs[i];
 
 		if ((x->samples[0] && x->samples[1]) || x->samples[0] + x->samples[1] < DIFF_LEAST)
 			continue;
 		mem_grow(d->edges, d->n_edges, d->cap_edges);
 		d->edges[d->n_edges] =
-			(struct diff_edge){x->caller, function, {x->samples[0], x->samples[1]}};
+			(struct diff_edge){x->caller, function, {x->samples[0], x->samples[1]}, 0};
 		x->edge = (uint32_t)++d->n_edges;
 	}
 	return d->n_edges - before;

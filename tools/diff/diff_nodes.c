@@ -12,15 +12,15 @@
 #include "schema/base/mem.h"
 #include "tools/diff/diff_parts.h"
 
-static const struct fold_frame NO_STACK = {.name = "[no stack]",
-					   .module = "",
-					   .module_path = "",
-					   .build_id = "",
-					   .file = "",
-					   .named = true,
-					   .origin = FOLD_UNKNOWN};
+const struct fold_frame DIFF_NO_STACK = {.name = "[no stack]",
+					 .module = "",
+					 .module_path = "",
+					 .build_id = "",
+					 .file = "",
+					 .named = true,
+					 .origin = FOLD_UNKNOWN};
 
-static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
+uint32_t diff_function_of(struct diffing *d, const struct fold_frame *fr)
 {
 	uint64_t h = hash_str(HASH_SEED, fr->name), i;
 
@@ -115,7 +115,7 @@ static void take_callee(struct joining *j, uint32_t at, uint32_t k)
 	uint32_t *function = &j->function[k >= j->begin[1]][frame];
 
 	if (!*function)
-		*function = function_of(j->d, &f->frames[frame]) + 1;
+		*function = diff_function_of(j->d, &f->frames[frame]) + 1;
 	take(j, callee(j, at, *function - 1), k);
 }
 
@@ -131,7 +131,7 @@ static void take_no_stack(struct joining *j)
 {
 	for (int side = 0; side < 2; side++)
 		if (j->d->pub.side[side].f->nodes[0].self_samples)
-			callee(j, 0, function_of(j->d, &NO_STACK));
+			callee(j, 0, diff_function_of(j->d, &DIFF_NO_STACK));
 }
 
 static void take_turns(struct joining *j)
@@ -172,7 +172,8 @@ static void take_over(struct diffing *d)
 	d->pub.nodes = mem_array(f->n_nodes + 1, sizeof(*d->pub.nodes));
 	node_new(d, 0, 0);
 	if (before) {
-		d->pub.functions[d->pub.n_functions] = (struct diff_function){.frame = &NO_STACK};
+		d->pub.functions[d->pub.n_functions] =
+			(struct diff_function){.frame = &DIFF_NO_STACK};
 		node_new(d, 0, (uint32_t)d->pub.n_functions++);
 	}
 	for (size_t i = 1; i < f->n_nodes; i++) {
@@ -236,7 +237,7 @@ static void join(struct diffing *d, bool same)
 		j.function[side] = mem_array(f[side]->n_frames + 1, sizeof(*j.function[side]));
 		callees_list(&j, side);
 	}
-	function_of(d, &f[0]->frames[0]);
+	diff_function_of(d, &f[0]->frames[0]);
 	take_turns(&j);
 	for (int side = 0; side < (same ? 1 : 2); side++)
 		note_nodes(&j, side);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diff_parts: what diff.c (the steps), diff_nodes.c (two trees into one), diff_edges.c (callers),
- * diff_series.c (sums by slice) and diff_test.c (the statistics) share.
+ * diff_flat.c (folds without trees), diff_series.c (sums by slice) and diff_test.c (the statistics)
+ * share.
  */
 #ifndef SONDE_TOOLS_DIFF_PARTS_H
 #define SONDE_TOOLS_DIFF_PARTS_H
@@ -24,8 +25,10 @@ struct diffing {
 	struct diff_edge {
 		uint32_t caller, function;
 		uint64_t samples[2];
-	} * edges; /* pairs worth a test; a row each in `edge_series` */
+		uint64_t slices; /* flat: those of the side that has it, bit by bit */
+	} * edges;               /* pairs worth a test; a row each in `edge_series` */
 	size_t n_edges, cap_edges;
+	uint32_t *function[2]; /* flat: by frame of a fold; else NULL */
 	/* by row and slice (those of before from 0 on, those of after from `second` on): as summed,
 	 * times the column's scale in the unit of the diff */
 	size_t second, stride; /* a row takes `stride` */
@@ -39,6 +42,15 @@ struct diffing {
 void diff_nodes_make(struct diffing *d);
 void diff_nodes_sum(struct diffing *d);
 void diff_outer_find(struct diffing *d);
+/* The function of a frame; what stacks without a frame are in. */
+extern const struct fold_frame DIFF_NO_STACK;
+uint32_t diff_function_of(struct diffing *d, const struct fold_frame *fr);
+/* Of folds that have sums of functions instead of a tree (fold_opts.flat): functions, sums, and
+ * pairs worth a test. diff_flat.c */
+bool diff_is_flat(const struct diffing *d);
+void diff_flat_make(struct diffing *d);
+/* At most so many pairs are tested. */
+#define DIFF_EDGES_MAX 20000
 /* Pairs worth a test. */
 void diff_edges_make(struct diffing *d);
 /* Cells in the order of nodes: it touches nothing that is made from the nodes, so another thread

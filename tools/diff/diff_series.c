@@ -47,6 +47,9 @@ static double *wholes_of(const struct diffing *d, const struct fold *f)
 				(double)f->slices[i].covered_ns / (f->unit == STORE_TIME ? 1 : 1e9);
 	for (size_t i = 0; d->pub.per != DIFF_PER_SECOND && i < f->n_cells; i++)
 		whole[f->cells[i].slice] += (double)f->cells[i].ns;
+	for (size_t i = 0; d->pub.per != DIFF_PER_SECOND && f->flat_slices && i < f->n_slices; i++)
+		for (size_t k = 0; k < f->flat_slices[i].n; k++)
+			whole[i] += (double)f->flat_slices[i].v[k].self;
 	return whole;
 }
 
@@ -198,13 +201,46 @@ static uint32_t deepest(const struct diff *d)
 	return depth;
 }
 
+/* Of folds without trees. All that a function has is all of its slices'; of a pair is known in
+ * which it was. */
+static void sum_flat(const struct summing *s)
+{
+	const struct diffing *d = s->d;
+	const struct fold *f = d->pub.side[s->side].f;
+	const double per = 1 / s->c.unit;
+
+	for (size_t i = 0; i < f->n_slices; i++) {
+		const size_t column = s->first + s->c.of[i];
+
+		for (size_t k = 0; s->c.of[i] != DIFF_NONE && k < f->flat_slices[i].n; k++) {
+			const struct fold_flat_part *x = &f->flat_slices[i].v[k];
+			const size_t at = d->function[s->side][k] * d->stride + column;
+
+			if (!x->total)
+				continue;
+			d->self_series[at] += (float)((double)x->self * per);
+			d->total_series[at] += (float)((double)x->total * per);
+			d->total_series[column] += (float)((double)x->self * per);
+		}
+		for (size_t k = 0; s->c.of[i] != DIFF_NONE && k < d->n_edges; k++)
+			if (d->edges[k].samples[s->side] && d->edges[k].slices >> i & 1)
+				d->edge_series[k * d->stride + column] = 1;
+	}
+}
+
 static void sum_side(void *ctx)
 {
 	struct summing *s = ctx;
 	const size_t n = deepest(&s->d->pub) + 1;
-	cleanup_free float *rows = mem_array(n * s->width, sizeof(*rows));
-	cleanup_free struct row *row = mem_array(n, sizeof(*row));
+	cleanup_free float *rows = NULL;
+	cleanup_free struct row *row = NULL;
 
+	if (diff_is_flat(s->d)) {
+		sum_flat(s);
+		return;
+	}
+	rows = mem_array(n * s->width, sizeof(*rows));
+	row = mem_array(n, sizeof(*row));
 	for (size_t i = 0; i < n; i++)
 		row[i].x = rows + i * s->width;
 	s->rows = row;
@@ -275,7 +311,7 @@ void diff_series_sort(void *series)
 {
 	struct diff_series *x = series;
 
-	for (int side = 0; side < 2 && is_enough(x); side++)
+	for (int side = 0; side < 2 && is_enough(x) && !diff_is_flat(x->side[0].d); side++)
 		own_init(&x->side[side]);
 }
 

@@ -333,13 +333,14 @@ static bool fold_archive(struct making *m)
 }
 
 /* Both at once, each with its own files. */
-static void fold_stores(struct making *m)
+static void fold_stores(struct making *m, bool flat)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
 	struct worker other;
 
 	if (fold_archive(m))
 		return;
+	before->opts.flat = after->opts.flat = before->opts.calls = after->opts.calls = flat;
 	reading_begin(1);
 	if (before->sel)
 		worker_start(&other, side_fold, before);
@@ -350,18 +351,40 @@ static void fold_stores(struct making *m)
 	reading_end();
 }
 
+/* Then names alone are compared, and what flat sums tell apart is one. */
+static bool is_half_named(const struct making *m)
+{
+	const struct fold *const before = m->folding[DIFF_BEFORE].fold,
+				 *const after = m->folding[DIFF_AFTER].fold;
+
+	return before && after && fold_has_modules(before) != fold_has_modules(after);
+}
+
+static void sides_forget(struct making *m)
+{
+	for (int side = 0; side < 2; side++) {
+		fold_free(m->folding[side].fold);
+		m->folding[side].fold = NULL;
+	}
+}
+
 /* Where no kind was asked for, it is that of what comes after, which is mostly CPU time. */
 static int sides_fold(struct making *m, struct err *e)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE];
 	const struct fold *known = m->out->fold[DIFF_AFTER];
 	const enum store_kind kind = known ? known->kind->kind : STORE_KIND_CPU;
-	const bool asked = before->opts.kind;
+	const bool asked = before->opts.kind,
+		   flat = m->a->no_tree && before->sel && m->folding[DIFF_AFTER].sel;
 	int rc = 0;
 
 	if (!asked)
 		before->opts.kind = kind;
-	fold_stores(m);
+	fold_stores(m, flat);
+	if (flat && is_half_named(m)) {
+		sides_forget(m);
+		fold_stores(m, false);
+	}
 	if (!known)
 		rc = side_take(m, DIFF_AFTER, e);
 	if (!before->sel)

@@ -33,8 +33,9 @@ struct diff_side_args {
 	const char *before, *after; /* files or stores, NULL */
 	char *const *words;         /* a word to search for, files and stores */
 	size_t n_words;
-	const char *type;             /* --type, NULL */
-	struct fold_opts opts;        /* but for the kind of value */
+	const char *type;      /* --type, NULL */
+	struct fold_opts opts; /* but for the kind of value */
+	bool no_tree; /* of two stores sums of functions and who calls whom are enough: no nodes */
 	const char *request, *slower; /* tools/requests/reqtags.h; NULL */
 	bool slow;
 };

@@ -245,7 +245,9 @@ static bool in_one_row(const struct diff *d)
 	const struct fold *a = d->side[0].f, *b = d->side[1].f;
 	int64_t gap = b->slices[0].from_ns - a->slices[a->n_slices - 1].to_ns;
 
-	return gap >= 0 && gap <= a->slice_ns && b->slice_ns == a->slice_ns;
+	/* slices of whole files are as long as the longest file */
+	return gap >= 0 && gap <= a->slice_ns &&
+	       llabs(b->slice_ns - a->slice_ns) <= a->slice_ns / 10;
 }
 
 static void find_since(struct diffing *d, struct diff_function *f, const float *row,

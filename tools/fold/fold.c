@@ -89,8 +89,9 @@ static size_t functions_in(const struct store_dict *d)
 static bool needs_series(const struct folding *f)
 {
 	return !f->by_stack && !store_segment_is_day(f->seg) &&
-	       (f->pub->kind->kind != STORE_KIND_CPU || f->opts.with || f->pub->n_slices ||
-		fold_is_large(f) || fold_is_grouped(f, f->dict));
+	       (f->pub->kind->kind != STORE_KIND_CPU || f->opts.with ||
+		(f->pub->n_slices && !f->by_files) || fold_is_large(f) ||
+		fold_is_grouped(f, f->dict));
 }
 
 int fold_segment_begin(struct folding *f, const char *path, struct err *e)
@@ -139,6 +140,7 @@ void fold_segment_end(struct folding *f)
 		fold_point_at_nodes(f);
 	sum_series(f);
 	fold_join_leaves(f);
+	fold_join_cells(f);
 	pairsums_settle(&f->pub->spent);
 	free(f->seg_frame);
 	free(f->seg_image);
@@ -168,10 +170,14 @@ void fold_segment_end(struct folding *f)
 	f->seg = NULL;
 }
 
-static int fold_segment(struct folding *f, const char *path, struct err *e)
+/* `of`: the segment, or the first one that a day is read in place of. */
+static int fold_segment(struct folding *f, const char *path, const struct store_segment_info *of,
+			struct err *e)
 {
 	int rc;
 
+	if (f->by_files)
+		f->file_slice = fold_slice_of_file(f->sel, f->pub, of);
 	if (select_run_in(f->sel, path, 0) < 0)
 		return 0;
 	rc = fold_segment_begin(f, path, e);
@@ -193,14 +199,20 @@ int fold_start(struct folding *f, const struct selection *sel, const struct fold
 
 	*f = (struct folding){.b = fold_begin(), .sel = sel, .opts = *o};
 	f->opts.with = o->with && kind->with;
+	if (o->flat && o->slices) {
+		f->opts.flat = kind->class != STORE_GAUGE;
+		f->opts.functions = f->opts.cells = true;
+	}
 	f->pub = &f->b->pub;
-	f->pub->functions = o->functions || o->flat;
+	f->pub->functions = f->opts.functions || f->opts.flat;
 	f->late = o->group == FOLD_BY_NONE && !f->opts.with && !o->no_stacks && !o->leaf_frames &&
 		  !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
 	f->by_stack = f->late || o->no_stacks || o->leaf_frames;
 	f->pub->kind = kind;
 	f->pub->unit = o->count ? kind->unit_n : kind->unit_value;
-	return o->slices ? fold_slices_plan(sel, o->slices, f->pub, e) : 0;
+	f->by_files = o->slices && f->opts.cells && kind->class != STORE_GAUGE &&
+		      fold_slices_of_files(sel, o->slices, f->pub);
+	return o->slices && !f->by_files ? fold_slices_plan(sel, o->slices, f->pub, e) : 0;
 }
 
 /* When sonded made the family of this kind do less. */
@@ -223,8 +235,10 @@ bool fold_finish(struct folding *f)
 	add_shed(f);
 	free(f->seg_stacks);
 	free(f->seen);
+	free(f->path);
 	f->seg_stacks = NULL;
 	f->seen = NULL;
+	f->path = NULL;
 	fold_join_last(f);
 	fold_end(f->b);
 	fold_spans_cover(&f->spans, f->pub->slices, f->pub->n_slices);
@@ -244,8 +258,21 @@ static bool takes_days(const struct folding *f)
 		kind == STORE_KIND_RUNQUEUE || f->opts.no_stacks);
 }
 
+/* Are all of the segments that it is read in place of counted in one slice? */
+static bool in_one_slice(const struct folding *f, const struct store_part *part)
+{
+	const struct store_segment_info *of = f->sel->segments + part->first;
+
+	for (size_t i = 1; f->by_files && i < part->n; i++)
+		if (fold_slice_of_file(f->sel, f->pub, &of[i]) !=
+		    fold_slice_of_file(f->sel, f->pub, &of[0]))
+			return false;
+	return true;
+}
+
 static int fold_part(struct folding *f, const struct store_part *part, struct err *e)
 {
+	const struct store_segment_info *of = &f->sel->segments[part->first];
 	const struct store_dict *d = NULL;
 	struct store_segment *seg;
 	int rc = part->day ? select_segment(f->sel, part->path, &seg, e) : 0;
@@ -254,10 +281,11 @@ static int fold_part(struct folding *f, const struct store_part *part, struct er
 		rc = store_segment_stacks(seg, &d, e);
 	if (rc)
 		return rc;
-	if (!part->day || (fold_takes_day(f, seg) && !(d && fold_is_grouped(f, d))))
-		return fold_segment(f, part->path, e);
+	if (!part->day ||
+	    (fold_takes_day(f, seg) && in_one_slice(f, part) && !(d && fold_is_grouped(f, d))))
+		return fold_segment(f, part->path, of, e);
 	for (size_t i = part->first; !rc && i < part->first + part->n; i++)
-		rc = fold_segment(f, f->sel->segments[i].path, e);
+		rc = fold_segment(f, f->sel->segments[i].path, &f->sel->segments[i], e);
 	return rc;
 }
 
@@ -272,9 +300,10 @@ static int fold_all(struct folding *f, struct err *e)
 
 	reading_begin(n);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const struct store_segment_info *of = &sel->segments[gauge ? n - 1 - i : i];
+
 		reading_file(i);
-		rc = parts ? fold_part(f, &parts[i], e) :
-			     fold_segment(f, sel->segments[gauge ? n - 1 - i : i].path, e);
+		rc = parts ? fold_part(f, &parts[i], e) : fold_segment(f, of->path, of, e);
 	}
 	reading_end();
 	return rc;

@@ -108,6 +108,23 @@ struct fold_flat { /* a function: in it, and in it and what it called, each stac
 	uint64_t self_ns, self_samples, total_ns, total_samples;
 };
 
+struct fold_flat_slice { /* the same of one slice, ns alone, by frame: of the first n, the others
+			    have nothing */
+	struct fold_flat_part {
+		uint64_t self, total;
+	} * v;
+	size_t n;
+};
+
+struct fold_calls { /* who calls whom: the outermost call of a function in each stack, but for those
+		       of a thread's first function; a table with free places (key 0) */
+	struct fold_call {
+		uint64_t key;             /* the caller's frame << 32 | the function's */
+		uint64_t samples, slices; /* bit by bit: it has some in them */
+	} * v;
+	size_t n, cap;
+};
+
 struct fold_process { /* strings are never NULL */
 	uint32_t pid, ppid, uid;
 	int64_t start_ns; /* UTC */
@@ -125,9 +142,8 @@ struct fold_slice { /* one of equal parts of the range; only if asked for */
 	uint64_t covered_ns; /* of that, while something recorded */
 };
 
-struct fold_cell { /* what one thread's stack used in one slice */
-	uint32_t node, process;
-	uint32_t slice, samples;
+struct fold_cell { /* what a node itself has in one slice; of a segment at most one of each */
+	uint32_t node, slice;
 	uint64_t ns;
 };
 
@@ -150,6 +166,8 @@ struct fold {
 	struct fold_with *with; /* by leaf; only if asked for, else NULL */
 	struct pairsums spent;  /* only if asked for: leaf_frames; ns by process and node */
 	struct fold_flat *flat; /* by frame; only if asked for. [0]: of stacks without a frame */
+	struct fold_flat_slice *flat_slices; /* n_slices of them; with slices alone */
+	struct fold_calls calls;             /* only if asked for */
 	uint32_t smaller; /* the frame that has what was left out (fold_opts.most_nodes); 0: nothing
 			     was */
 	size_t left_out;  /* nodes that were: of several files in each */
@@ -158,7 +176,7 @@ struct fold {
 	int64_t slice_ns; /* the first one begins with the range, up to a bucket earlier; the last
 			     ends with it */
 	struct fold_cell *cells;
-	size_t n_cells; /* in order of segment and slice; only if asked for */
+	size_t n_cells; /* only if asked for */
 	struct fold_loss *losses;
 	size_t n_losses;
 	struct shedlog_span *shed; /* when the families of this kind did less, or nothing */
@@ -213,8 +231,10 @@ struct fold_opts {
 			      first, or those of the kind */
 	bool no_stacks; /* sums by process, without a tree: a file's names and stacks are not read;
 			   without `group`, `reasons`, `leaves`, `with` and `cells` */
-	bool flat; /* functions, told apart by name and module, with their sums instead of a tree:
-		      the root alone has all of it; without what needs a tree */
+	bool flat;  /* functions, told apart by name and module, with their sums instead of a tree:
+		       the root alone has all of it; without what needs a tree. Not of a gauge in
+		       slices, which gets a tree and cells */
+	bool calls; /* of flat, which has at most 64 slices then */
 	size_t most_leaves; /* 0: all. Of more than that, slices are joined in pairs, until there
 			       is one; then leaves of several segments that are alike. Without
 			       `cells` and `with` */
@@ -231,6 +251,8 @@ int fold_make(const struct selection *sel, const struct fold_opts *o, struct fol
 void fold_free(struct fold *f);
 /* Without its leaves; `nodes`: and without its nodes, but for the root. */
 void fold_shed(struct fold *f, bool nodes);
+/* Has any frame one? Folded stacks have none: compared with them, only names count. */
+bool fold_has_modules(const struct fold *f);
 /* Is node for node the same path in both? (tools/fold/fold_pair.h) */
 bool fold_same_tree(const struct fold *a, const struct fold *b);
 /* Both in one tree, with their leaves; those of `base` are marked and its values are times `scale`.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fold_large: what is made of the stacks that have something, where a node for each of their frames
- * is too much: sums of functions, which need no nodes, and a tree of the largest nodes.
+ * is too much: a tree of the largest nodes.
  *
  * 1. The dictionary's nodes are in runs: node i + 1 is mostly the callee of node i. In a run the
  *    total changes only where a stack ends or another run begins, so all totals are known by as
@@ -34,71 +34,6 @@ bool fold_is_large(const struct folding *f)
 {
 	return f->dict->n_stacks > LARGE && (f->opts.flat || f->opts.most_nodes) && !f->opts.with &&
 	       !f->opts.leaf_frames && !f->opts.no_stacks;
-}
-
-/* --- sums of functions --- */
-
-static struct fold_flat *flat_of(struct folding *f, uint32_t frame)
-{
-	size_t cap = f->cap_flat;
-
-	while (frame >= cap)
-		cap = cap ? 2 * cap : 1024;
-	if (cap > f->cap_flat) {
-		f->pub->flat = mem_realloc(f->pub->flat, cap * sizeof(*f->pub->flat));
-		f->seen = mem_realloc(f->seen, cap * sizeof(*f->seen));
-		for (size_t i = f->cap_flat; i < cap; i++) {
-			f->pub->flat[i] = (struct fold_flat){0};
-			f->seen[i] = 0;
-		}
-		f->cap_flat = cap;
-	}
-	return &f->pub->flat[frame];
-}
-
-/* A function that a stack has several times is counted once in total. */
-static void add_total(struct folding *f, const struct seg_stack *s, uint32_t frame)
-{
-	struct fold_flat *x = flat_of(f, frame);
-
-	if (f->seen[frame] == f->n_seen)
-		return;
-	f->seen[frame] = f->n_seen;
-	x->total_ns += s->ns;
-	x->total_samples += s->n;
-}
-
-static void sum_stack(struct folding *f, const struct seg_stack *s)
-{
-	const struct store_dict *d = f->dict;
-	struct fold_flat *x;
-	uint32_t last = 0;
-
-	f->n_seen++;
-	for (uint32_t at = s->stack; at; at = d->stack_parent[at]) {
-		uint32_t frame;
-
-		if (fold_leaves_out(f, at))
-			continue;
-		frame = fold_frame_of(f, d->stack_frame[at]);
-		last = last ? last : frame;
-		add_total(f, s, frame);
-	}
-	if (!last)
-		add_total(f, s, 0);
-	x = flat_of(f, last);
-	x->self_ns += s->ns;
-	x->self_samples += s->n;
-	f->pub->frames_unnamed_ns += f->pub->frames[last].named ? 0 : s->ns;
-	fold_add_to_node(f, 0, s->n, s->ns, s->variance);
-}
-
-void fold_sum_functions(struct folding *f)
-{
-	flat_of(f, 0);
-	for (size_t i = 0; i < f->n_seg_stacks; i++)
-		sum_stack(f, &f->seg_stacks[i]);
-	flat_of(f, (uint32_t)f->pub->n_frames);
 }
 
 /* --- the largest nodes --- */

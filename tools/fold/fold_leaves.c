@@ -2,7 +2,8 @@
 /*
  * fold_leaves: fewer leaves of a long range: what a page shows of a day has few slots of time, and
  * a leaf for each of many would take more memory than all else. Slices are joined in pairs as soon
- * as leaves are too many; later segments are read by the wider slices.
+ * as leaves are too many; later segments are read by the wider slices. Cells, which say less, are
+ * always joined.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -135,4 +136,48 @@ void fold_join_last(struct folding *f)
 	if (f->opts.most_leaves && !f->opts.cells && !f->opts.with &&
 	    f->pub->n_leaves > f->opts.most_leaves && f->pub->n_leaves > f->n_joined)
 		leaves_join(f->pub);
+}
+
+/* --- cells --- */
+
+#define MANY_CELLS (1u << 20)
+
+/* Of the cells from `first` on those of one node and slice become one. */
+static void cells_join(struct fold *f, size_t first)
+{
+	struct fold_cell *v = f->cells + first;
+	const size_t n = f->n_cells - first;
+	size_t cap = 1024, kept = 0;
+	uint32_t *at;
+
+	while (cap < 2 * n)
+		cap *= 2;
+	at = mem_array(cap, sizeof(*at)); /* place in v + 1; 0: free */
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t key = (uint64_t)v[i].node << 32 | v[i].slice;
+		size_t k = hash_u64(HASH_SEED, key) & (cap - 1);
+
+		while (at[k] && ((uint64_t)v[at[k] - 1].node << 32 | v[at[k] - 1].slice) != key)
+			k = (k + 1) & (cap - 1);
+		if (at[k]) {
+			v[at[k] - 1].ns += v[i].ns;
+			continue;
+		}
+		v[kept++] = v[i];
+		at[k] = (uint32_t)kept;
+	}
+	f->n_cells = first + kept;
+	free(at);
+}
+
+void fold_join_cells(struct folding *f)
+{
+	struct fold *pub = f->pub;
+
+	if (pub->n_cells > f->first_cell)
+		cells_join(pub, f->first_cell);
+	if (pub->n_cells <= MANY_CELLS || pub->n_cells <= 2 * f->n_joined_cells)
+		return;
+	cells_join(pub, 0);
+	f->n_joined_cells = pub->n_cells;
 }

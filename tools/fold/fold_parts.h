@@ -26,18 +26,20 @@ struct folding {
 	const struct selection *sel;
 	struct fold_opts opts;
 	uint64_t found_self_n;
+	bool by_files;       /* slices have whole files: */
+	uint32_t file_slice; /* that of the file at hand */
 	bool always; /* something of it is of a recording without an end, which sonded may slow */
 
 	/* of the segment at hand */
 	struct store_segment *seg;
 	const struct store_dict *dict;
-	size_t first_leaf, first_cell;         /* its own among those of the fold */
-	size_t n_joined;                       /* leaves, when those alike were joined last */
-	int64_t seg_run;                       /* the run at hand, or 0: all */
-	bool is_with;                          /* the second kind is being told */
-	size_t n_told;                         /* processes that later segments have */
-	struct fold_spans spans;               /* when something recorded, if there are slices */
-	struct fold_spans heard;               /* when the runs did that have some of it */
+	size_t first_leaf, first_cell;   /* its own among those of the fold */
+	size_t n_joined, n_joined_cells; /* leaves and cells, when those alike were joined last */
+	int64_t seg_run;                 /* the run at hand, or 0: all */
+	bool is_with;                    /* the second kind is being told */
+	size_t n_told;                   /* processes that later segments have */
+	struct fold_spans spans;         /* when something recorded, if there are slices */
+	struct fold_spans heard;         /* when the runs did that have some of it */
 	const struct store_run_row *heard_run; /* the one noted last, of the segment at hand */
 	uint32_t *seg_frame, *seg_process;     /* + 1, 0: not met yet */
 	struct seg_task {
@@ -67,17 +69,19 @@ struct folding {
 			of them */
 	struct idmap seg_place; /* stack -> its place in seg_stacks */
 	uint32_t *seen;         /* flat: by frame of the fold, the stack that it was met in last */
-	uint32_t n_seen;        /* stacks so far */
-	size_t cap_flat;        /* of seen, and of the sums of functions */
-	uint32_t *seg_plain;    /* stack -> node below the root or its last group, 0: not met yet;
-				   late: until then its place in seg_stacks + 1 */
-	uint32_t *seg_group;    /* stack -> that group's node */
-	uint32_t *seg_script;   /* leaf_frames: stack -> the innermost of it that is a script's, 0:
-				   not met yet, UINT32_MAX: none is. NULL: no stack of the segment has
-				   one */
-	uint8_t *seg_hidden; /* by stack: its last frame is an interpreter's own (fold_scripts.c);
-				NULL: none is */
-	uint32_t *seg_named; /* with reasons, of waits: waitstack_named; else NULL */
+	uint32_t *path;         /* flat: the frames of the stack at hand */
+	size_t cap_path;
+	uint32_t n_seen;      /* stacks so far */
+	size_t cap_flat;      /* of seen, and of the sums of functions */
+	uint32_t *seg_plain;  /* stack -> node below the root or its last group, 0: not met yet;
+				 late: until then its place in seg_stacks + 1 */
+	uint32_t *seg_group;  /* stack -> that group's node */
+	uint32_t *seg_script; /* leaf_frames: stack -> the innermost of it that is a script's, 0:
+				 not met yet, UINT32_MAX: none is. NULL: no stack of the segment has
+				 one */
+	uint8_t *seg_hidden;  /* by stack: its last frame is an interpreter's own (fold_scripts.c);
+				 NULL: none is */
+	uint32_t *seg_named;  /* with reasons, of waits: waitstack_named; else NULL */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
 	struct seg_function {              /* a function's frames are many */
 		const char *name, *file;   /* NULL: not met yet */
@@ -111,7 +115,7 @@ uint32_t fold_innermost(struct folding *f, uint32_t group, uint32_t stack);
 /* Where nodes are made late, when all rows are read: the stacks that have something become nodes.
  */
 void fold_place_stacks(struct folding *f);
-/* The same of opts.flat: they become sums of functions. fold_large.c */
+/* The same of opts.flat: they become sums of functions. fold_flat.c */
 void fold_sum_functions(struct folding *f);
 /* The same of a sparse segment: opts.most_nodes of them, the largest. fold_large.c */
 void fold_place_largest(struct folding *f);
@@ -121,6 +125,9 @@ void fold_place_series(struct folding *f);
 void fold_join_leaves(struct folding *f);
 /* Then those that came since. */
 void fold_join_last(struct folding *f);
+/* One cell for each node and slice of the segment at hand, and of all, when they are many. After
+ * fold_point_at_nodes. fold_leaves.c */
+void fold_join_cells(struct folding *f);
 /* Is the segment sparse: has its dictionary millions of nodes, or would the fold, each group its
  * own? */
 bool fold_is_large(const struct folding *f);

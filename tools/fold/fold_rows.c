@@ -170,17 +170,9 @@ static void meet_series(struct folding *f, struct seg_series *x, const struct st
 				      fold_node_of_stack(f, group, t->stack);
 }
 
-static void add_cell(struct folding *f, uint32_t node, uint32_t process,
-		     const struct store_total *t, uint64_t ns)
+static void add_cell(struct folding *f, uint32_t node, const struct store_total *t, uint64_t ns)
 {
-	const uint64_t n = t->whole_n;
-
-	fold_add_cell(f->b,
-		      &(struct fold_cell){.node = node,
-					  .process = process,
-					  .slice = t->part,
-					  .samples = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n,
-					  .ns = ns});
+	fold_add_cell(f->b, &(struct fold_cell){.node = node, .slice = t->part, .ns = ns});
 }
 
 /* Until the next one is met. */
@@ -246,8 +238,8 @@ static int add_by_stack(struct folding *f, const struct store_total *t)
 	f->pub->processes[task->process].samples += n;
 	if (f->opts.leaf_frames)
 		pairsums_add(&f->pub->spent, task->process, node, t->whole_value);
-	if (f->opts.cells)
-		add_cell(f, node, task->process, t, ns);
+	if (f->opts.cells && !(f->opts.flat && f->by_files))
+		add_cell(f, node, t, ns);
 	if (f->opts.leaves)
 		add_leaf(f, node, task->process, t);
 	return 0;
@@ -268,7 +260,7 @@ static int add_summed(struct folding *f, const struct store_total *t)
 	f->pub->processes[x.process].ns += ns;
 	f->pub->processes[x.process].samples += n;
 	if (f->opts.cells)
-		add_cell(f, x.node, x.process, t, ns);
+		add_cell(f, x.node, t, ns);
 	if (f->opts.leaves)
 		add_leaf(f, x.node, x.process, t);
 	return 0;
@@ -301,7 +293,7 @@ static int add_total(void *ctx, const struct store_total *t)
 	x->variance += f->opts.count ? t->n_variance : t->value_variance;
 	node = f->sparse ? t->series : x->node; /* until all are placed */
 	if (f->opts.cells)
-		add_cell(f, node, x->process, t, ns);
+		add_cell(f, node, t, ns);
 	if (f->opts.leaves)
 		add_leaf(f, node, x->process, t);
 	return 0;
@@ -409,7 +401,8 @@ static int sum_slices(struct folding *f, const struct store_query *whole, struct
 	for (size_t i = 1; i < f->dict->n_runs; i++)
 		if (run_is_asked(f, (int64_t)i))
 			fold_spans_note(&f->spans, f->sel, f->dict, (int64_t)i);
-	if (is_in_slice(f, f->seg, &in.slice))
+	in.slice = f->file_slice;
+	if (f->by_files || is_in_slice(f, f->seg, &in.slice))
 		return store_totals(f->seg, &q, add_in_slice, &in, e);
 	for (size_t i = 0; i < f->pub->n_slices; i++)
 		ends[i] = f->pub->slices[i].to_ns;
@@ -422,7 +415,7 @@ bool fold_takes_day(const struct folding *f, struct store_segment *day)
 {
 	uint32_t slice;
 
-	if (f->pub->n_slices && !is_in_slice(f, day, &slice))
+	if (f->pub->n_slices && !f->by_files && !is_in_slice(f, day, &slice))
 		return false;
 	return f->pub->kind->kind == STORE_KIND_CPU || f->opts.no_stacks || store_waits_summed(day);
 }

@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -82,6 +83,102 @@ int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, 
 	f->slice_ns = each;
 	return 0;
 }
+
+/* --- of whole files --- */
+
+#define DAY_NS       (86400ll * NSEC_PER_SEC)
+#define MANY_DAYS    12
+#define DAY_NAME     8    /* YYYYMMDD, as names of segments begin */
+#define MOST_OF_TIME 0.75 /* of the longest file's */
+
+static int64_t begin_of(const struct selection *sel, const struct store_segment_info *s)
+{
+	return s->from_ns > sel->from_ns ? s->from_ns : sel->from_ns;
+}
+
+static int64_t end_of(const struct selection *sel, const struct store_segment_info *s)
+{
+	return s->to_ns < sel->to_ns ? s->to_ns : sel->to_ns;
+}
+
+static const char *name_of(const struct store_segment_info *s)
+{
+	const char *slash = strrchr(s->path, '/');
+
+	return slash ? slash + 1 : s->path;
+}
+
+static int64_t longest_of(const struct selection *sel)
+{
+	int64_t longest = 1;
+
+	for (size_t i = 0; i < sel->n_segments; i++) {
+		const int64_t ns =
+			end_of(sel, &sel->segments[i]) - begin_of(sel, &sel->segments[i]);
+
+		longest = ns > longest ? ns : longest;
+	}
+	return longest;
+}
+
+/* Does a slice begin with file i, the last one having begun with file `last`? */
+static bool begins_slice(const struct selection *sel, size_t last, size_t i, bool by_days,
+			 int64_t each_ns)
+{
+	const struct store_segment_info *before = &sel->segments[i - 1], *at = &sel->segments[i];
+	const int64_t so_far = begin_of(sel, at) - begin_of(sel, &sel->segments[last]);
+
+	return by_days ? strncmp(name_of(before), name_of(at), DAY_NAME) != 0 && so_far > 0 :
+			 (double)so_far >= MOST_OF_TIME * (double)each_ns;
+}
+
+bool fold_slices_of_files(const struct selection *sel, uint32_t max, struct fold *f)
+{
+	const bool by_days = sel->to_ns - sel->from_ns >= MANY_DAYS * DAY_NS;
+	const int64_t longest = longest_of(sel),
+		      least = (sel->to_ns - sel->from_ns) / (int64_t)max * 4 / 3 + 1,
+		      each = by_days         ? DAY_NS :
+			     longest > least ? longest :
+					       least;
+	struct fold_slice *slices;
+	size_t n = 0, last = 0;
+
+	if (sel->rec || store_names_hosts() || strchr(sel->store, STORE_LIST) ||
+	    sel->n_segments < FOLD_SLICES_OF_FILES || sel->gap_from_ns != sel->gap_to_ns)
+		return false;
+	slices = mem_array(sel->n_segments, sizeof(*slices));
+	slices[n++] = (struct fold_slice){.from_ns = sel->from_ns};
+	for (size_t i = 1; i < sel->n_segments; i++) {
+		if (!begins_slice(sel, last, i, by_days, each))
+			continue;
+		slices[n - 1].to_ns = begin_of(sel, &sel->segments[i]);
+		slices[n++] = (struct fold_slice){.from_ns = slices[n - 2].to_ns};
+		last = i;
+	}
+	slices[n - 1].to_ns = sel->to_ns;
+	if (n < FOLD_SLICES_OF_FILES || n > max) {
+		free(slices);
+		return false;
+	}
+	f->slices = slices;
+	f->n_slices = n;
+	f->slice_ns = each; /* a longer one has a gap, or a file more */
+	return true;
+}
+
+uint32_t fold_slice_of_file(const struct selection *sel, const struct fold *f,
+			    const struct store_segment_info *file)
+{
+	const int64_t from = begin_of(sel, file), to = end_of(sel, file),
+		      middle = from + (to - from) / 2;
+	uint32_t i = 0;
+
+	while (i + 1 < f->n_slices && middle >= f->slices[i].to_ns)
+		i++;
+	return i;
+}
+
+/* --- what was recorded --- */
 
 void fold_slices_counted(const struct selection *sel, uint32_t bucket_s, int64_t *from_ns,
 			 int64_t *to_ns)

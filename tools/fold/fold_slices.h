@@ -25,6 +25,19 @@ int fold_slices_bucket(const struct selection *sel, enum store_kind kind, int64_
  */
 int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, struct err *e);
 
+/*
+ * The same where the range has many files: at most `max` slices, each of which has whole files, so
+ * that what an archive keeps of all its rows says what the slice has. A slice begins where a file
+ * does, when the one before it has most of the longest file's time; in a range of many days, with
+ * the first file of a day. false, and nothing is filled in: there are fewer than
+ * FOLD_SLICES_OF_FILES of them, or the files are of several stores or a recording.
+ */
+#define FOLD_SLICES_OF_FILES 12
+bool fold_slices_of_files(const struct selection *sel, uint32_t max, struct fold *f);
+/* The slice that all of such a file is counted in: that of the middle of its time. */
+uint32_t fold_slice_of_file(const struct selection *sel, const struct fold *f,
+			    const struct store_segment_info *file);
+
 struct fold_spans {
 	struct fold_span {
 		int64_t from_ns, to_ns;

@@ -303,12 +303,7 @@ static void share_put(void *ctx, const struct wallkey *k, uint32_t stack, const 
 							.label = k->class});
 	if (w->opts.cells)
 		fold_add_cell(w->b,
-			      &(struct fold_cell){.node = node,
-						  .process = k->process,
-						  .slice = x->slice,
-						  .samples = x->n > UINT32_MAX ? UINT32_MAX :
-										 (uint32_t)x->n,
-						  .ns = x->ns});
+			      &(struct fold_cell){.node = node, .slice = x->slice, .ns = x->ns});
 }
 
 static void tree_make(struct wall *w)

@@ -3,8 +3,6 @@
 #ifndef SONDE_TOOLS_ENDED_H
 #define SONDE_TOOLS_ENDED_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "schema/store/read/reader.h"
@@ -13,8 +11,5 @@
 
 /* "" where it has not ended, or is not known to have. */
 void ended_say(enum store_end_how how, uint32_t status, char out[ENDED_MAX]);
-/* Worth a mark on a time line: the kernel's killing; a crash; one that ran for a while and was
- * killed, or failed. A shell script asks things of a hundred programs that say no. */
-bool ended_is_news(enum store_end_how how, uint32_t status, int64_t lived_ns);
 
 #endif

@@ -163,19 +163,26 @@ static void tell_loss(void *ctx, sqlite3_stmt *st)
 }
 
 /* Kills for memory in a container are counted for it as a whole. Of others that have the same words
- * there may be more: those that nothing else was recorded of have no row. */
-static void tell_ended(struct timelining *l, const char *container, const char *who,
-		       const char *comm, uint32_t pid, int64_t at_ns, const char *how)
+ * there may be more: those that nothing else was recorded of have no row. `pid` 0: several. */
+static struct timeline_event *tell_ended(struct timelining *l, const char *container,
+					 const char *who, const char *comm, uint32_t pid,
+					 int64_t first_ns, int64_t last_ns, const char *how)
 {
 	const bool oom = *container && !strcmp(how, "out of memory");
 	const struct incident_container *c = oom ? incidents_named(&l->incidents, container) : NULL;
 	const char *colon = *container ? ": " : "";
+	struct strbuf name cleanup_strbuf = STRBUF_INIT;
+	struct timeline_event *v;
 
 	if (c && c->oom.n)
-		return;
-	many_set(event_add(l, "process ended", at_ns, at_ns, who, "%.64s%s%.64s (%u) ended: %.80s",
-			   container, colon, comm, pid, how),
-		 "%.64s%s%.64s ended at least%c: %.80s", container, colon, comm, CUT, how);
+		return NULL;
+	strbuf_addf(&name, "%.64s", comm);
+	if (pid)
+		strbuf_addf(&name, " (%u)", pid);
+	v = event_add(l, "process ended", first_ns, last_ns, who, "%.64s%s%s ended: %.80s",
+		      container, colon, strbuf_str(&name), how);
+	many_set(v, "%.64s%s%.64s ended at least%c: %.80s", container, colon, comm, CUT, how);
+	return v;
 }
 
 static const char *container_of(const struct store_process_row *row)
@@ -183,30 +190,11 @@ static const char *container_of(const struct store_process_row *row)
 	return *row->container ? row->container : row->container_id;
 }
 
-static void tell_row_ended(struct timelining *l, const struct store_process_row *row,
-			   const char *how)
+/* Is its end one of the events (view `events`), which are counted there? */
+static bool is_event(const struct store_process_row *row)
 {
-	tell_ended(l, container_of(row), *container_of(row) ? container_of(row) : row->comm,
-		   row->comm, row->pid, row->end_ns, how);
-}
-
-/* One of whose end no family knows more than the capture itself. */
-static void tell_process_end(void *ctx, sqlite3_stmt *st)
-{
-	struct timelining *l = ctx;
-	sqlite3_int64 id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *row;
-	char how[ENDED_MAX];
-
-	if (id <= 0 || (size_t)id >= l->dict->n_processes)
-		return;
-	row = &l->dict->processes[id];
-	if (!is_inside(l, row->end_ns) ||
-	    !ended_is_news(row->how, row->status, row->end_ns - row->start_ns) ||
-	    !select_wants_process(l->pub.sel, row))
-		return;
-	ended_say(row->how, row->status, how);
-	tell_row_ended(l, row, how);
+	return row->how == STORE_END_SIGNAL || row->how == STORE_END_OOM ||
+	       (row->how == STORE_END_EXIT && row->status);
 }
 
 /* When: at its last reading of memory, which is known after all is read. */
@@ -224,8 +212,13 @@ static void tell_end(void *ctx, sqlite3_stmt *st)
 	row = &l->dict->processes[id];
 	if (!select_wants_process(t->sel, row) || !strcmp(askrows_text(st, 1), "exit 0"))
 		return;
+	if (is_event(row) && is_inside(l, row->end_ns))
+		return;
 	if (row->how && is_inside(l, row->end_ns)) {
-		tell_row_ended(l, row, askrows_text(st, 1));
+		const char *container = container_of(row);
+
+		tell_ended(l, container, *container ? container : row->comm, row->comm, row->pid,
+			   row->end_ns, row->end_ns, askrows_text(st, 1));
 		return;
 	}
 	at = timelining_process(l, (uint32_t)id); /* may move the processes */
@@ -255,10 +248,6 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 		{"process_note",
 		 "SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''",
 		 tell_end},
-		{NULL,
-		 "SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self"
-		 " AND id NOT IN (SELECT process FROM process_note WHERE key = 'last' AND value <> 0)",
-		 tell_process_end},
 	};
 	int rc = 0;
 
@@ -297,7 +286,7 @@ static void add_ends(struct timelining *l)
 
 		if (at)
 			tell_ended(l, g->kind == FILTER_CONTAINER ? g->name : "", g->name, p->comm,
-				   p->pid, at, p->ended);
+				   p->pid, at, at, p->ended);
 	}
 }
 
@@ -330,12 +319,40 @@ static bool is_unknown_restart(const struct timelining *l, const struct listed_e
 	return !strncmp(x->kind, "restart", strlen("restart")) && (!c || !c->restarts.n);
 }
 
+/* Of a process that ended, how: "signal 11 (SEGV)", "exit 1", "out of memory". */
+static void end_say(const struct listed_event *x, char how[ENDED_MAX])
+{
+	unsigned signal;
+
+	if (!strcmp(x->kind, "oom kill"))
+		ended_say(STORE_END_OOM, 0, how);
+	else if (sscanf(x->detail, "signal %u", &signal) == 1)
+		ended_say(STORE_END_SIGNAL, signal, how);
+	else
+		snprintf(how, ENDED_MAX, "%s", x->detail);
+}
+
+/* As often as `events` counts them. */
+static void add_end(struct timelining *l, const struct listed_event *x)
+{
+	struct timeline_event *v;
+	char how[ENDED_MAX];
+
+	end_say(x, how);
+	v = tell_ended(l, x->container, *x->container ? x->container : x->comm, x->comm,
+		       x->n > 1 ? 0 : x->pid, x->first_ns, x->last_ns, how);
+	if (v)
+		v->n = x->n > 1 ? x->n : 0;
+}
+
 static void add_happenings(struct timelining *l)
 {
 	for (size_t i = 0; i < l->happenings.n; i++) {
 		const struct listed_event *x = &l->happenings.rows[i];
 		struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
+		if (!strcmp(x->subject, "process"))
+			add_end(l, x);
 		if ((listed_event_is_incident(x) && !is_unknown_restart(l, x)) || is_kept(l, x))
 			continue;
 		listed_event_say(x, &text);
@@ -419,13 +436,17 @@ static void make_one(struct timeline *t, size_t first, size_t end)
 	struct timeline_event *one = &t->events[first];
 	const char *cut = strchr(one->many, CUT);
 	struct strbuf s = STRBUF_INIT;
+	uint64_t n = 0;
 
-	strbuf_addf(&s, "%.*s %zu times%s", (int)(cut - one->many), one->many, end - first,
-		    cut + 1);
+	for (size_t i = first; i < end; i++) {
+		n += t->events[i].n ? t->events[i].n : 1;
+		one->to_ns = t->events[i].to_ns > one->to_ns ? t->events[i].to_ns : one->to_ns;
+	}
+	strbuf_addf(&s, "%.*s %llu times%s", (int)(cut - one->many), one->many,
+		    (unsigned long long)n, cut + 1);
 	free(one->text);
 	one->text = strbuf_take(&s);
-	one->n = end - first;
-	one->to_ns = t->events[end - 1].to_ns;
+	one->n = n;
 	for (size_t i = first + 1; i < end; i++)
 		event_release(&t->events[i]);
 }
@@ -446,7 +467,9 @@ static void fold_events(struct timeline *t)
 			t->events[n++] = *v;
 		if (i + 1 < t->n_events && says_the_same(&t->events[first], &t->events[i + 1]))
 			continue;
-		least = strcmp(t->events[first].kind, "process ended") ? MANY : 2;
+		least = strcmp(t->events[first].kind, "process ended") ? MANY :
+			t->events[first].n                             ? 1 :
+									 2;
 		if (t->events[first].many && n - first >= least) {
 			make_one(t, first, n);
 			n = first + 1;

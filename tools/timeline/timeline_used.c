@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline_used: One question a segment gives rows (ts, seconds, name, container or
- * "", value). */
+ * "", value), or in place of the value a histogram (`hist`): those of one name and time are added
+ * up, and the value is their 95th percentile. */
 #include "tools/timeline/timeline_used.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/store/model/hist.h"
 #include "tools/select/askrows.h"
 
 #define HOLD_NS (70 * NSEC_PER_SEC)
@@ -26,6 +28,7 @@ static const struct question {
 	enum timeline_used_unit unit;
 	bool gauge, flows; /* flows: of family net or disk, where family host has nothing */
 	bool requests;     /* of family l7; what is no sum of it holds for its own bucket */
+	bool hist;
 } QUESTIONS[] = {
 	{"mem",
 	 "SELECT ts, seconds, container, container, coalesce(anon + coalesce(kernel, 0), working) + coalesce(swap, 0) FROM container_stats" WITHIN
@@ -59,14 +62,9 @@ static const struct question {
 	 " AND errors > 0",
 	 TIMELINE_USED_COUNT, false, false, true},
 	{"latency",
-	 "SELECT ts, seconds, name, container, 1e-9 * iif(k < 8, k, (8 + k % 8 << k / 8 - 1) + (1 << k / 8 - 1) / 2.0) FROM"
-	 " (SELECT *, sum(n) OVER (PARTITION BY ts, name ORDER BY k) AS upto, sum(n) OVER (PARTITION BY ts, name) AS of FROM"
-	 " (SELECT ts, seconds, " ASKED
-	 " AS name, container, json_extract(hist, '$[0]') + j.key - 1 AS k, sum(j.value) AS n"
-	 " FROM requests JOIN json_each(hist) j" WITHIN
-	 " AND j.key > 0 AND j.value > 0 GROUP BY 1, 3, 5))"
-	 " WHERE upto >= 0.95 * of AND upto - n < 0.95 * of",
-	 TIMELINE_USED_TIME, true, false, true},
+	 "SELECT ts, seconds, " ASKED ", container, hist FROM requests" WITHIN
+	 " AND hist IS NOT NULL",
+	 TIMELINE_USED_TIME, true, false, true, .hist = true},
 	{"gpu",
 	 "SELECT ts, seconds, '[gpu ' || gpu || ']', '', 1e-6 * busy_us / seconds FROM gpu_stats" WITHIN
 	 " UNION ALL SELECT ts, seconds, iif(container = '', coalesce(nullif(comm, ''), '[unknown]'), container), container, 1e-6 * busy_us / seconds"
@@ -96,9 +94,19 @@ struct stop {
 	int64_t at_ns;
 };
 
+/* Histograms of one name at one time. */
+struct pending {
+	char *name, *container;
+	int64_t from_ns, to_ns;
+	struct hist hist;
+};
+
 struct reading {
 	const struct question *q;
 	struct timeline_used *out;
+	struct pending *pending; /* of one time */
+	size_t n_pending, cap_pending;
+	struct idmap pending_of; /* name -> its place */
 	struct idmap line_of;
 	size_t cap;
 	struct stop *stops;
@@ -215,27 +223,82 @@ static int64_t go_on(const struct reading *r, struct timeline_used_line *line, i
 	return to;
 }
 
-static void take_row(void *ctx, sqlite3_stmt *st)
+static void take_value(struct reading *r, const char *name, const char *container, int64_t from,
+		       int64_t to, double value)
 {
-	struct reading *r = ctx;
-	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC,
-		to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
-	double value = sqlite3_column_double(st, 4);
 	struct timeline_used_line *line;
 	size_t first, end;
 
-	if (sqlite3_column_type(st, 4) == SQLITE_NULL || !wants(r->out->sel, askrows_text(st, 3)))
-		return;
 	columns_of(r->out, from, to, &first, &end);
 	if (first >= end && !is_read_regularly(r->q))
 		return;
-	line = line_of(r, askrows_text(st, 2), askrows_text(st, 3));
+	line = line_of(r, name, container);
 	if (line->read_ns && is_read_regularly(r->q))
 		go_on(r, line, from);
 	fill(r, line, from, to, value);
 	line->read = to >= line->read_ns ? value : line->read;
 	line->read_from_ns = to > line->read_ns ? from : line->read_from_ns;
 	line->read_ns = to > line->read_ns ? to : line->read_ns;
+}
+
+/* --- histograms --- */
+
+#define LATENCY_QUANTILE 0.95
+
+/* What is pending is all there is of its time. */
+static void pending_take(struct reading *r)
+{
+	for (size_t i = 0; i < r->n_pending; i++) {
+		struct pending *x = &r->pending[i];
+
+		if (hist_total(&x->hist))
+			take_value(r, x->name, x->container, x->from_ns, x->to_ns,
+				   1e-9 * hist_quantile(&x->hist, LATENCY_QUANTILE));
+		hist_release(&x->hist);
+		free(x->name);
+		free(x->container);
+	}
+	r->n_pending = 0;
+	idmap_release(&r->pending_of);
+}
+
+/* Rows come in order of time. */
+static void take_hist(struct reading *r, sqlite3_stmt *st, int64_t from, int64_t to)
+{
+	const char *text = askrows_text(st, 4);
+	struct pending *x;
+	uint64_t *at;
+	bool fresh;
+
+	if (r->n_pending && r->pending[0].from_ns != from)
+		pending_take(r);
+	at = idmap_ref(&r->pending_of, name_hash(askrows_text(st, 2)), &fresh);
+	if (fresh) {
+		*at = r->n_pending;
+		mem_grow(r->pending, r->n_pending, r->cap_pending);
+		r->pending[r->n_pending++] =
+			(struct pending){.name = mem_strdup(askrows_text(st, 2)),
+					 .container = mem_strdup(askrows_text(st, 3)),
+					 .from_ns = from};
+	}
+	x = &r->pending[*at];
+	x->to_ns = to > x->to_ns ? to : x->to_ns;
+	(void)hist_read(&x->hist, text, strlen(text), HIST_FINE);
+}
+
+static void take_row(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC,
+		to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
+
+	if (sqlite3_column_type(st, 4) == SQLITE_NULL || !wants(r->out->sel, askrows_text(st, 3)))
+		return;
+	if (r->q->hist)
+		take_hist(r, st, from, to);
+	else
+		take_value(r, askrows_text(st, 2), askrows_text(st, 3), from, to,
+			   sqlite3_column_double(st, 4));
 }
 
 static void take_stop(void *ctx, sqlite3_stmt *st)
@@ -378,6 +441,10 @@ static int read_all(struct reading *r, struct err *e)
 		parts[n++] = (struct askrows_part){STOPS, take_stop, r};
 	parts[n++] = (struct askrows_part){strbuf_str(&sql), take_row, r};
 	rc = askrows_each(sel, NULL, parts, n, e);
+	pending_take(r);
+	free(r->pending);
+	r->pending = NULL;
+	r->cap_pending = 0;
 	if (!rc)
 		finish(r);
 	free(r->stops);

@@ -248,6 +248,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 				     .interpreter = a->interpreter,
 				     .leaves = form == FORM_PPROF || form == FORM_HTML,
 				     .functions = form != FORM_PPROF && form != FORM_HTML};
+	in.no_tree = form == FORM_TEXT || form == FORM_JSON;
 	ret = diff_sides_make(&in, &sides, e);
 	if (!ret)
 		ret = per_of(a->per     ? a->per :
