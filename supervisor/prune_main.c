@@ -14,6 +14,7 @@
 #include "schema/base/log.h"
 #include "schema/base/units.h"
 #include "schema/store/archive/seal.h"
+#include "schema/store/files/location.h"
 #include "schema/store/retention/retention.h"
 #include "schema/store/write/writer.h"
 
@@ -66,6 +67,8 @@ static int settle(struct prune *p, struct err *e)
 
 	if (!p->store)
 		p->store = store_default_dir();
+	if (stat(p->store, &st) && errno == ENOENT)
+		return store_none(p->store, ENOENT, e);
 	if (stat(p->store, &st) == 0 && !S_ISDIR(st.st_mode)) {
 		err_set(e, -ENOTDIR, EXIT_USAGE,
 			"%s is a single file; retention works on a store folder", p->store);
@@ -103,7 +106,8 @@ static void say_minutes(const struct prune *p)
 	char before[32], after[32];
 
 	if (p->dry_run && p->due.segments)
-		printf("would keep minutes of %u archives\n", p->due.segments);
+		printf("would keep minutes of %u archive%s\n", p->due.segments,
+		       p->due.segments == 1 ? "" : "s");
 	if (p->minutes.thinned)
 		printf("kept minutes of %u archive%s: %s are %s\n", p->minutes.thinned,
 		       p->minutes.thinned == 1 ? "" : "s",
@@ -199,9 +203,10 @@ static void print_text(const struct prune *p)
 {
 	char own[32], budget[32], left[32], reserve[32];
 
-	printf("store      %s: %s of %s, %u segments; free on its disk %s, to be kept %s\n",
+	printf("store      %s: %s of %s, %u segment%s; free on its disk %s, to be kept %s\n",
 	       p->store, units_bytes(p->report.after.bytes, own, sizeof(own)),
 	       units_bytes(p->limits.bytes, budget, sizeof(budget)), p->report.after.segments,
+	       p->report.after.segments == 1 ? "" : "s",
 	       units_bytes(p->report.after.free_bytes, left, sizeof(left)),
 	       units_bytes(p->limits.reserve_bytes, reserve, sizeof(reserve)));
 	for (uint32_t why = REMOVED_BUDGET; why <= REMOVED_AGE; why++)

@@ -16,6 +16,7 @@
 #include "schema/base/log.h"
 #include "schema/store/archive/keep.h"
 #include "schema/store/archive/seal.h"
+#include "schema/store/files/location.h"
 #include "schema/store/write/writer.h"
 
 struct seal_args {
@@ -76,6 +77,8 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 	a->opts.fine_s = (uint32_t)(a->fine_ns / NSEC_PER_SEC);
 	if (!a->opts.dir)
 		a->opts.dir = store_default_dir();
+	if (!rc && stat(a->opts.dir, &st) && errno == ENOENT)
+		return store_none(a->opts.dir, ENOENT, e);
 	if (!rc && stat(a->opts.dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
 		rc = err_set(e, -ENOTDIR, EXIT_USAGE,
 			     "%s is a single file; sealing works on a store folder", a->opts.dir);

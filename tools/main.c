@@ -35,6 +35,7 @@
 #include "tools/print/term.h"
 #include "tools/select/select.h"
 #include "tools/select/filter.h"
+#include "tools/select/unstored.h"
 #include "tools/verbs/help.h"
 #include "tools/verbs/retry.h"
 
@@ -382,6 +383,8 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 			rc = run_until_answered(&call, &select, &words, e);
 	}
 	*status = call.status;
+	if (rc && e->exit == EXIT_NOTHING && v->uses & VERB_SELECT)
+		unstored_say(&select, call.store, e);
 	if (rc && e->exit == EXIT_USAGE && !e->fix[0])
 		err_fix(e, "sonde %s --help", v->name);
 	if (rc && call.hint_store && e->exit != EXIT_USAGE)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loaders/lib/bpf/load/load.h"
 #include "loaders/lib/bpf/load/tracefs.h"
 #include "loaders/probe/asked.h"
 #include "loaders/probe/code.h"
@@ -287,6 +288,7 @@ int list_main(int argc, char **argv)
 	int rc;
 
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
+	load_init(false);
 	rc = program_options(&PROGRAM, argc, argv, &set, 1, &words, &e);
 	l.json = o.json;
 	if (!rc)

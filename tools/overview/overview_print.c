@@ -218,10 +218,12 @@ static unsigned print_checks(const struct screen *s)
 		strbuf_addf(&text, "nothing yet: of %zu checks %zu fail%s, but not for long",
 			    c->n_checks - c->unmeasured, c->pending, c->pending == 1 ? "s" : "");
 	else
-		strbuf_addf(&text, "nothing: %zu checks found no fault",
-			    c->n_checks - c->unmeasured);
+		strbuf_addf(&text, "nothing: %zu check%s found no fault",
+			    c->n_checks - c->unmeasured,
+			    c->n_checks - c->unmeasured == 1 ? "" : "s");
 	if (2 * c->unmeasured > c->n_checks)
-		strbuf_addf(&text, "; %zu are not measured", c->unmeasured);
+		strbuf_addf(&text, "; %zu %s not measured", c->unmeasured,
+			    c->unmeasured == 1 ? "is" : "are");
 	line(s, "wrong", strbuf_str(&text), "sonde check");
 	said += print_failed_checks(s, CHECK_BAD, true, CHECKS);
 	said += print_failed_checks(s, CHECK_BAD, false, CHECKS - said);

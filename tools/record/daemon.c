@@ -265,9 +265,10 @@ static void print_store(const json_t *o)
 		       ": over its limits, and nothing more may be removed" :
 		       "");
 	if (history)
-		printf("; history begins %s (%.0f segments removed)",
+		printf("; history begins %s (%.0f segment%s removed)",
 		       when_local(history, clock_utc_ns(), begins, sizeof(begins)),
-		       number(o, "removed_segments"));
+		       number(o, "removed_segments"),
+		       number(o, "removed_segments") == 1 ? "" : "s");
 	putchar('\n');
 	print_sealing(json_object_get(o, "sealing"));
 	print_flight(json_object_get(o, "flight"));
@@ -293,12 +294,18 @@ void daemon_print(const json_t *status)
 	char took[32], memory[32], most[32];
 	size_t i;
 
-	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core lately (limit %.3g %%), %s (limit %s)",
-	       number(d, "pid"), units_seconds(number(d, "for_seconds"), took, sizeof(took)),
-	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting",
-	       100 * number(d, "cores"), 100 * number(d, "limit_cores"),
-	       units_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
-	       units_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
+	printf("sonded     pid %.0f, up for %s, %s; all of sonde: ", number(d, "pid"),
+	       units_seconds(number(d, "for_seconds"), took, sizeof(took)),
+	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting");
+	if (number(d, "private_bytes") <= 0) /* not even its own memory was read yet */
+		printf("not measured yet (limits %.3g %% of one core, %s)",
+		       100 * number(d, "limit_cores"),
+		       units_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
+	else
+		printf("%.2f %% of one core lately (limit %.3g %%), %s (limit %s)",
+		       100 * number(d, "cores"), 100 * number(d, "limit_cores"),
+		       units_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
+		       units_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
 	print_bursts(d);
 	if (number(d, "step") + number(d, "memory_step") > 0)
 		print_steps(json_object_get(d, "steps"));

@@ -56,10 +56,10 @@ void record_counts(const struct record *r, char which, struct strbuf *out)
 		const json_t *ev = which == 'p' ? l->progress : l->done;
 		char n[32];
 
-		strbuf_addf(out, "%s%s%s%s %ss", out->len ? ", " : "",
+		strbuf_addf(out, "%s%s%s%s %s%s", out->len ? ", " : "",
 			    r->loaders.n > 1 ? l->family->name : "", r->loaders.n > 1 ? " " : "",
 			    units_count((uint64_t)record_num(ev, "samples"), n, sizeof(n)),
-			    l->family->event);
+			    l->family->event, record_num(ev, "samples") == 1 ? "" : "s");
 	}
 }
 

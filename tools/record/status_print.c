@@ -157,11 +157,15 @@ static void print_live(const struct status_facts *f, size_t n)
 		if (!f[i].live)
 			continue;
 		live++;
-		printf("recording  %s, pid %lld, since %s: rec %lld, %.2f %% of one core, %s private\n",
-		       f[i].rec->family, (long long)f[i].rec->pid,
+		printf("recording  %s, pid %lld, since %s: rec %lld, ", f[i].rec->family,
+		       (long long)f[i].rec->pid,
 		       units_ns(clock_utc_ns() - f[i].rec->from_ns, took, sizeof(took)),
-		       (long long)f[i].rec->number, 100 * cores(&f[i]),
-		       units_bytes(f[i].private_bytes, memory, sizeof(memory)));
+		       (long long)f[i].rec->number);
+		if (!f[i].private_bytes)
+			printf("its cost is not stored yet\n");
+		else
+			printf("%.2f %% of one core, %s private\n", 100 * cores(&f[i]),
+			       units_bytes(f[i].private_bytes, memory, sizeof(memory)));
 	}
 	if (!live)
 		printf("recording  nothing at the moment\n");

@@ -379,11 +379,10 @@ static int lock_sealing(const char *dir, int at, struct err *e)
 	if (fd < 0) {
 		int rc = at < 0 ? at : -errno;
 
-		err_set(e, rc,
-			rc == -EACCES || rc == -EROFS || rc == -EPERM ? EXIT_PERMISSION :
-									EXIT_STORE,
+		err_set(e, rc, rc == -EACCES || rc == -EPERM ? EXIT_PERMISSION : EXIT_STORE,
 			"cannot write %s: %s", path, strerror(-rc));
 		err_fix(e, rc == -ENOENT ? "name the store's folder: --store DIR" :
+			   rc == -EROFS  ? FOLDER_READ_ONLY_FIX :
 					   "run it with sudo");
 		return rc;
 	}

@@ -97,7 +97,13 @@ static int folder_refuse(const char *dir, int error, struct err *e)
 {
 	if (error == ENOSPC || error == EDQUOT)
 		return folder_full(dir, e);
-	if (error == EACCES || error == EPERM || error == EROFS) {
+	if (error == EROFS) {
+		err_set(e, -error, EXIT_STORE, "cannot write to the store's folder %s: %s", dir,
+			strerror(error));
+		err_fix(e, FOLDER_READ_ONLY_FIX);
+		return -error;
+	}
+	if (error == EACCES || error == EPERM) {
 		err_set(e, -error, EXIT_PERMISSION, "cannot write to the store's folder %s: %s",
 			dir, strerror(error));
 		err_fix(e, "run it with sudo, or choose a folder of your own: --store DIR");
@@ -210,7 +216,9 @@ int folder_lock_refuse(const char *dir, int rc, struct err *e)
 		return folder_full(dir, e);
 	err_set(e, rc, rights ? EXIT_PERMISSION : EXIT_STORE, "cannot %s the store %s: %s",
 		disk ? "write to" : "lock", dir, strerror(-rc));
-	if (disk)
+	if (rc == -EROFS)
+		err_fix(e, FOLDER_READ_ONLY_FIX);
+	else if (disk)
 		err_fix(e,
 			"sudo dmesg | tail    says what ails its disk; another folder: --store DIR");
 	else if (rights && pw && stat(dir, &st) == 0 && st.st_uid == geteuid())

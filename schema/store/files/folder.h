@@ -89,5 +89,8 @@ int folder_set_aside(const char *path, char aside[PATH_MAX]);
 bool folder_has_no_inode(const char *path);
 /* "store full: ..." with what the file system says. Returns -ENOSPC. */
 int folder_full(const char *dir, struct err *e);
+/* What mends a folder on a file system that is mounted read-only (EROFS): no right does. */
+#define FOLDER_READ_ONLY_FIX \
+	"choose a folder on another file system: --store DIR; or make this one writable: sudo mount -o remount,rw MOUNT"
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/store/files/location.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
@@ -12,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/store/files/folder.h"
 
 #define SYSTEM_DIR "/var/lib/sonde" /* root's, and sonded's */
@@ -51,6 +54,28 @@ static bool folder_is_used(const char *dir)
 	free(names);
 	snprintf(path, sizeof(path), "%s/control.sock", dir);
 	return used || !access(path, F_OK);
+}
+
+/* It has files, and none of those that every store has. */
+static bool folder_is_others(const char *dir)
+{
+	static const char *const own[] = {"lock", "images", "writers", "control.sock",
+					  "sonded.lock"};
+	const int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = at < 0 ? NULL : fdopendir(at);
+	size_t others = 0;
+	struct stat st;
+
+	if (at >= 0 && !d)
+		close(at);
+	if (!d)
+		return false;
+	for (const struct dirent *f = readdir(d); f; f = readdir(d))
+		others += f->d_name[0] != '.';
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		others *= fstatat(dirfd(d), own[i], &st, AT_SYMLINK_NOFOLLOW) != 0;
+	closedir(d);
+	return others > 0;
 }
 
 const char *store_read_dir(void)
@@ -98,6 +123,13 @@ int store_none(const char *dir, int error, struct err *e)
 		err_set(e, -error, EXIT_PERMISSION, "cannot read the store %s: permission denied",
 			dir);
 		store_rights_fix(dir, e);
+		return -error;
+	}
+	if (error == ENOENT && folder_is_others(dir)) {
+		err_set(e, -error, EXIT_STORE,
+			"%s is no store: it holds other files, and nothing that sonde recorded",
+			dir);
+		err_fix(e, "name the store's folder: --store DIR");
 		return -error;
 	}
 	if (error == ENOENT && !stat(dir, &st))

@@ -127,12 +127,56 @@ def test_a_full_disk(scratch):
         subprocess.run(["umount", "-l", disk], check=False)
 
 
+def test_a_read_only_file_system_is_not_a_matter_of_rights(tmp_path):
+    """sudo does not mend it."""
+    need_root()
+    sealed = ["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {tmp_path} && mkdir {tmp_path}/s && mount -o remount,ro {tmp_path} && exec \"$@\"", "sh"]
+    for words in (RECORD, ["up"], ["seal"]):
+        done = run(*words, "--store", tmp_path / "s", prefix=sealed)
+        assert done.returncode == 6 and "Read-only file system" in done.stderr, done.stderr
+        assert "sudo sonde" not in done.stderr and "with sudo" not in done.stderr and "another file system: --store DIR" in done.stderr, done.stderr
+
+
+def test_who_lacks_rights_is_told_the_verb_that_was_typed():
+    need_root()
+    need("setpriv")
+    for verb in ("pstack", "probes"):
+        done = run(verb, prefix=NOBODY)
+        assert done.returncode == 5 and re.search("sudo", done.stderr.split("fix: ")[1]), done.stderr
+        assert "sonde record" not in done.stderr and "libbpf" not in done.stderr, done.stderr
+
+
 def test_nothing_in_a_range_says_what_there_is_and_where_the_waits_are(made):
     at = ["--from", str(AT - 300), "--to", str(AT - 240)]
     assert_said(run("flame", "restic", *at, "--text", store=made), 4,
                 ["no CPU samples of restic", "did not run on a CPU then", "the store holds samples from"], "sonde waits --idle --comm restic")
-    done = run("stacks", "--from", "2001-01-01", "--to", "2001-01-02", store=made)
-    assert_said(done, 4, ["no CPU samples", "2001-01-01", "the store holds samples from"], "sonde status")
+
+
+@pytest.mark.parametrize("verb", ["", "ps", "top", "containers", "stacks", "flame --text", "timeline", "explain", "diff", "waits", "neighbours", "wakers",
+                                  "requests", "trace", "net", "map", "disk", "heap", "events", "oom", "logs"])
+def test_a_range_of_which_nothing_is_stored_is_no_answer_about_it(made, verb):
+    """Neither "none was seen", nor a command that records now."""
+    done = run(*verb.split(), "--from", "2001-01-01", "--to", "2001-01-02", store=made)
+    assert_said(done, 4, ["nothing is stored of", "2001-01-01", "the store holds"], "sonde status")
+    assert "record" not in done.stderr.split("fix: ")[1].replace("what was recorded when", "")
+    done = run(*verb.split(), "--at", "2100-01-01", store=made)
+    assert_said(done, 4, ["2100-01-01", "is in the future", "the store holds"], "sonde status")
+
+
+def test_checks_that_have_nothing_to_look_at_are_not_a_pass(made):
+    assert_said(run("check", "--at", "2001-01-01", store=made), 4, ["nothing was recorded in the 10 minutes before", "2001-01-01"], "sonde up")
+    assert run("check", "--at", AT, store=made).returncode in (0, 1)
+
+
+def test_what_is_no_store_is_not_recommended_as_one(tmp_path):
+    """Nor does a verb that writes make one where a name is mistyped."""
+    (tmp_path / "letter").write_text("dear")
+    for verb in ("ps", "status", "check"):
+        assert_said(run(verb, store=tmp_path), 6, [f"{tmp_path} is no store", "holds other files"], "--store DIR")
+    none = tmp_path / "mistyped"
+    for verb in ("prune", "seal"):
+        done = run(verb, "--store", none)
+        assert done.returncode == 6 and f"there is no store in {none}" in done.stderr and not none.exists(), done.stderr
 
 
 def test_where_sonde_alone_ran_its_own_samples_are_named(tmp_path):

@@ -175,7 +175,7 @@ def test_colours_are_there_when_asked_for(verb, store):
 
 
 def columns(line):
-    line = re.sub(r"\x1b\[[0-9;]*m", "", line)
+    line = re.sub(r"\x1b\[[0-9;]*[mK]", "", line)
     return sum(0 if unicodedata.category(c) in ("Mn", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 

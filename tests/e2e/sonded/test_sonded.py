@@ -369,7 +369,7 @@ def test_up_status_logs_and_down(store, sonde):
     try:
         assert done.returncode == 0 and "sonde status" in done.stderr, done.stderr
         again = sonde("up", "goheap", store=store)
-        assert again.returncode == 0 and "already" in again.stderr
+        assert again.returncode == 0 and again.stderr == f"sonded already records into {store}; now also goheap\n", again.stderr
         assert until(lambda: json.loads(sonde("status", "--json", store=store, check=True).stdout)["sonded"]["services"][-1]["state"]
                      == "running")
         text = sonde("status", store=store, check=True).stdout
@@ -377,11 +377,13 @@ def test_up_status_logs_and_down(store, sonde):
         assert "budget" in text
         assert sonde("status", "--check", store=store).returncode == 0
         assert 'msg="ready' in sonde("status", "--log", store=store, check=True).stdout
-        assert sonde("down", "--families", "goheap", store=store).returncode == 0
+        assert sonde("up", "cpu", store=store).stderr == f"sonded already records into {store}\n"
+        fewer = sonde("down", "--families", "goheap", store=store)
+        assert fewer.returncode == 0 and fewer.stderr == "goheap: not recorded any more\n", fewer.stderr
         assert sonde("up", "nonsense", store=store).returncode == sonde("up", "--families", "cpu,nonsense", store=store).returncode == 2
     finally:
         done = sonde("down", store=store)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0 and done.stderr == f"stopped; what was recorded stays in {store}\n", done.stderr
     unwell = sonde("status", "--check", store=store)
     assert unwell.returncode == 4 and "no sonded is running for" in unwell.stderr and "sonde up" in unwell.stderr
     gone = sonde("status", "--log", store=store)

@@ -233,6 +233,23 @@ static int await_began(struct verb_call *call, struct err *e)
 	return rc;
 }
 
+/* Of the families that were asked for, those that did not record in `before`: with commas, or
+ * empty. */
+static void not_recorded(const struct verb_call *call, const json_t *before, struct strbuf *out)
+{
+	const json_t *s;
+	size_t i;
+
+	for (size_t k = 0; k < call->n_words; k++) {
+		bool recorded = false;
+
+		json_array_foreach (json_object_get(before, "services"), i, s)
+			recorded |= !strcmp(told(s, "name"), call->words[k]) && is_recording(s);
+		if (!recorded)
+			strbuf_addf(out, "%s%s", out->len ? ", " : "", call->words[k]);
+	}
+}
+
 static bool records_any(const char *store)
 {
 	json_t *status = NULL, *s;
@@ -292,11 +309,15 @@ static int begin(struct verb_call *call, struct err *e)
 {
 	const char *by = call->hint_store ? " --store " : "",
 		   *store = call->hint_store ? call->hint_store : "";
+	struct strbuf added cleanup_strbuf = STRBUF_INIT;
+	json_t *answer = NULL, *before = NULL;
 	struct err why = {0};
-	json_t *answer = NULL;
 	int rc;
 
 	mend_owner(call->store);
+	if (!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &before, NULL))
+		not_recorded(call, before, &added);
+	json_decref(before);
 	rc = daemon_ask(call->store, request("up", call), &answer, &why);
 
 	if (rc == -ENOENT) {
@@ -316,8 +337,8 @@ static int begin(struct verb_call *call, struct err *e)
 		return rc;
 	rc = await_began(call, e);
 	if (!rc && !call->status && !call->quiet)
-		fprintf(stderr, "sonded is already running for %s%s", call->store,
-			call->n_words ? "; added these families" : "");
+		fprintf(stderr, "sonded already records into %s%s%s\n", call->store,
+			added.len ? "; now also " : "", strbuf_str(&added));
 	return rc;
 }
 
@@ -349,6 +370,9 @@ static int end(struct verb_call *call, struct err *e)
 	if (call->n_words) {
 		rc = daemon_ask(call->store, request("down", call), &answer, e);
 		json_decref(answer);
+		for (size_t i = 0; !rc && !call->quiet && i < call->n_words; i++)
+			fprintf(stderr, "%s%s%s", i ? ", " : "", call->words[i],
+				i + 1 < call->n_words ? "" : ": not recorded any more\n");
 		return rc;
 	}
 	rc = daemon_ask(call->store, request("stop", call), &answer, e);
@@ -363,6 +387,8 @@ static int end(struct verb_call *call, struct err *e)
 		json_decref(status);
 		usleep(50000);
 	}
+	if (!rc && !call->quiet)
+		fprintf(stderr, "stopped; what was recorded stays in %s\n", call->store);
 	return rc;
 }
 

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "schema/base/array.h"
+#include "schema/base/cleanup.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/store/read/reader.h"
 #include "tools/checks/checks.h"
 #include "tools/checks/checkstate.h"
 #include "tools/cli/verb.h"
@@ -20,9 +22,10 @@
 #include "tools/print/wrap.h"
 #include "tools/record/daemon.h"
 
-#define INDENT 14
-#define STEP_S 10 /* the width of a bucket */
-#define LATE_S 20 /* the background recorder stores a bucket at most this much later */
+#define INDENT   14
+#define STEP_S   10  /* the width of a bucket */
+#define BEFORE_S 600 /* what a check looks at begins so long before, or later */
+#define LATE_S   20  /* the background recorder stores a bucket at most this much later */
 
 #define DEFAULT_ROWS 100 /* in JSON: more than there are checks */
 
@@ -342,6 +345,26 @@ static void keep(const struct verb_call *call, const struct check_results *r)
 	}
 }
 
+/* Nothing was recorded that a check could look at: "0 failed" would read as "all is well". */
+static int nothing_checked(const struct verb_call *call, const struct check_results *r,
+			   struct err *e)
+{
+	const int64_t to_ns = r->to_s * NSEC_PER_SEC;
+	cleanup_free struct store_segment_info *v = NULL;
+	char at[32];
+	size_t n = 0;
+
+	if (!r->unmeasured || r->n_checks - r->unmeasured > 1 || r->bad || r->pending ||
+	    r->recovered ||
+	    store_segments(call->store, to_ns - BEFORE_S * NSEC_PER_SEC, to_ns, &v, &n, NULL) || n)
+		return 0;
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"no check has anything to look at: nothing was recorded in the 10 minutes before %s",
+		when_local(to_ns, clock_utc_ns(), at, sizeof(at)));
+	err_fix(e, "sudo sonde up    records from now on; sonde status (what was recorded when)");
+	return -ENODATA;
+}
+
 static int check_run(struct verb_call *call, struct err *e)
 {
 	const struct check_args *a = call->args;
@@ -365,6 +388,8 @@ static int check_run(struct verb_call *call, struct err *e)
 	rc = rc ? rc : time_of(a, &to_s, e);
 	if (!rc)
 		rc = checks_run(call->store, &checks, to_s, &results, e);
+	if (!rc)
+		rc = nothing_checked(call, &results, e);
 	if (!rc && call->json)
 		rc = print_json(&results, most_of(a));
 	else if (!rc)

@@ -72,7 +72,8 @@ int tracefs_open(struct err *e)
 	if (!denied)
 		return not_there(fd, e);
 	err_set(e, denied, EXIT_PERMISSION, "%s cannot be read: %s", roots[0], strerror(-denied));
-	err_fix(e, "it belongs to root: CAP_DAC_READ_SEARCH reads it");
+	err_fix(e,
+		"run it with sudo: it belongs to root, and who has CAP_DAC_READ_SEARCH reads it");
 	return denied;
 }
 

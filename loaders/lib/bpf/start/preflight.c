@@ -148,7 +148,8 @@ static int namespace_rights(struct err *e)
 	return -EPERM;
 }
 
-static int rights(struct err *e)
+/* `prog`: what is typed to run it is in the advice. */
+static int rights(const char *prog, struct err *e)
 {
 	uint64_t caps = caps_effective();
 	bool admin = cap_has(caps, CAP_SYS_ADMIN);
@@ -169,7 +170,8 @@ static int rights(struct err *e)
 		err_fix(e,
 			"in a container: cap_add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH], pid: host");
 	else
-		err_fix(e, "sudo sonde record ...    sudo sonde up");
+		err_fix(e, strstr(prog, "pstack") ? "sudo sonde pstack ..." :
+						    "sudo sonde record ...    sudo sonde up");
 	return -EPERM;
 }
 
@@ -306,7 +308,7 @@ int preflight(const char *prog, struct err *e)
 	if (!err)
 		err = preflight_clock(prog, e);
 	if (!err)
-		err = rights(e);
+		err = rights(prog, e);
 	return err ? err : preflight_limits(e);
 }
 
@@ -376,13 +378,13 @@ bool preflight_lacks(bool kernel_stacks, char *text, size_t size, const char **f
 	return missing.len;
 }
 
-static void check_rights(struct check *c, bool needed)
+static void check_rights(struct check *c, const char *prog, bool needed)
 {
 	struct err e = {0};
 	const char *fix;
 	char text[512];
 
-	if (rights(&e)) {
+	if (rights(prog, &e)) {
 		check_missing(c, "privileges", &e, needed);
 		if (needed)
 			return;
@@ -616,7 +618,7 @@ static void check_store(struct check *c, const char *dir)
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed)
 {
 	check_kernel(c, prog, needed);
-	check_rights(c, needed);
+	check_rights(c, prog, needed);
 	check_symbols(c);
 	check_memlock(c);
 	check_cgroups(c);
