@@ -477,7 +477,7 @@ static void nothing(void *ctx, uint64_t start, uint64_t end, struct hostmaps_ima
 	(void)image;
 }
 
-/* Nobody writes names of this code. Where PHP or Ruby made it, the walk of the script's frames
+/* No file names this code. Where PHP or Ruby made it, the walk of the script's frames
  * begins there, once the interpreter's own file is known. All samples may be in that code, and none
  * in the file: then nothing else asks for its index. */
 static void jit_explain(struct naming *n, const struct hostmaps_process *p)
