@@ -309,7 +309,7 @@ def rabbit(folder):
     r = servers.Running(["beam.smp"])
     try:
         wait_port(names, r.start([epmd, "-port", str(names), "-address", "127.0.0.1"], env=env))
-        wait_port(port, r.start([server], env=env), 90)
+        wait_port(port, r.start([server], env=env), 300)  # on a busy machine it takes minutes
         yield port, r
     finally:
         r.stop()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hot function with a loop of its own, in one that its callers inline. Says "begun" when all are hot.
+// A hot function with a loop, in one that its callers inline. Says "begun" when all are hot.
 "use strict";
 
 function inner(n) {

@@ -39,7 +39,7 @@ struct process {
 	struct runtime_memory memory;
 	const struct stack_late *l; /* the stack being walked, and what came with it */
 	const struct late_aside *aside;
-	uint32_t *told; /* threads of it that the program was told of; own */
+	uint32_t *told; /* its threads that the program knows; own */
 	size_t told_n, told_cap;
 	bool short_copy;
 	bool gone; /* its memory is gone */

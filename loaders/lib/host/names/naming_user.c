@@ -459,6 +459,33 @@ static void jit_pause(struct jit_map *j, int rc, int64_t before, uint64_t cpu_ns
 	j->next_read_ns = before + j->pause_ns;
 }
 
+/* "php8.2", "libphp.so", "ruby", "libruby-3.1.so.3.1.2". */
+static bool makes_code(void *ctx, const struct hostmaps_image *image, uint64_t bytes)
+{
+	const char *name = image->name + (strncmp(image->name, "lib", 3) ? 0 : 3);
+
+	(void)ctx;
+	(void)bytes;
+	return !strncmp(name, "php", 3) || !strncmp(name, "ruby", 4);
+}
+
+static void nothing(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image)
+{
+	(void)ctx;
+	(void)start;
+	(void)end;
+	(void)image;
+}
+
+/* No file names this code. Where PHP or Ruby made it, the walk of the script's frames
+ * begins there, once the interpreter's own file is known. All samples may be in that code, and none
+ * in the file: then nothing else asks for its index. */
+static void jit_explain(struct naming *n, const struct hostmaps_process *p)
+{
+	hostmaps_want_names(n->hm, p);
+	hostmaps_mappings_wanted(n->hm, p, makes_code, nothing, NULL);
+}
+
 static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
 {
 	int64_t before = clock_boot_ns();
@@ -468,7 +495,7 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 	if (!rc)
 		rc = jit_take(n, j, JIT_WAIT_MS, &cpu_ns);
 	if (rc == -ENOENT)
-		hostmaps_want_names(n->hm, p);
+		jit_explain(n, p);
 	if (jit_refused(rc))
 		jit_tell(n, j, jitnames_reason(rc), jitnames_fix(rc));
 	jit_pause(j, rc, before, cpu_ns);

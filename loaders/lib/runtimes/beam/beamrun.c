@@ -42,7 +42,7 @@ static bool is_process(const struct beamrun *r, uint64_t at)
 	return false;
 }
 
-/* The thread's id among the data of schedulers; 0: it is none. */
+/* Where the data of schedulers has the thread's id; 0: nowhere. */
 static uint64_t thread_find(const struct beamrun *r, uint64_t fs_base)
 {
 	uint64_t array = 0, w[PIECE_WORDS];
