@@ -59,7 +59,6 @@ def run(opts, folder, warm, ring):
         r["own"], r["maps"] = whole.memory(d.child.pid)
         r["all"] = r["group"] + r["bpf"]
         missing = [s["name"] for s in d.ask(do="status")["services"] if s["state"] != "running"]
-        d.stop()
     assert not missing, f"not running: {missing}"
     shutil.rmtree(store)
     print("ring" if ring else "coarse", {k: round(r[k], 2) for k in ("all", "group", "bpf", "own", "maps", "switches")}, file=sys.stderr, flush=True)
@@ -84,7 +83,6 @@ def window(opts, folder, warm):
         assert done.returncode == 0, done.stderr
         until(lambda: flight()["windows"] or "could not be kept" in d.said(), 60, 1)
         took, kept = time.time() - began, flight()
-        d.stop()
         assert kept["windows"], d.said()
     seconds = (kept["last_to_ns"] - kept["last_from_ns"]) / 1e9
     size = sum(os.path.getsize(e.path) for e in os.scandir(store) if e.name.endswith(".db") and int(e.name.split("-")[1].split(".")[0]) >= 5000)
