@@ -28,7 +28,7 @@ nats-server python3-cassandra mosquitto mosquitto-clients dnsmasq-base clickhous
 rabbitmq-server python3-pika kcat python3-grpcio php8.2-fpm php8.2-mysql php8.2-opcache php8.2-dev python3-psycopg2 python3-pymysql python3-numpy
 openssl libssl-dev openssh-server python3-pymongo zookeeper python3-kazoo python3-pip"
 export="prometheus clickhouse-server libcurl4"
-bench="valgrind linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"
+bench="valgrind fio linux-perf bpftrace bpftool procps libbpf-tools redis-server redis-tools libssl-dev openssl"
 
 # A toolchain on the PATH is as good as Debian's.
 command -v go >/dev/null 2>&1 || test="$test golang-go"

@@ -633,7 +633,7 @@ disks_use() {
 	dd if=/dev/mapper/broken of=/dev/null bs=4096 count=1 iflag=direct
 	dd if=/mnt/big of=/dev/null bs=4096 count=16
 	dd if=/mnt/big of=/dev/null bs=65536 count=4 iflag=direct
-	sleep 1
+	sleep 6 # its files are named where it is mounted; an emulated CPU takes long for that
 	umount /mnt # nothing is written behind the last reading
 	cat /run/diskstats
 	echo after
@@ -654,7 +654,7 @@ disks_filesystem() {
 	echo 1 >/proc/sys/vm/drop_caches
 	dd if=/mnt/$1/big of=/dev/null bs=4096 count=16
 	dd if=/mnt/$1/big of=/dev/null bs=65536 count=4 skip=12 iflag=direct
-	sleep 1
+	sleep 6
 	umount /mnt/$1
 	cat /run/diskstats
 	echo after

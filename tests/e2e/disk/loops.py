@@ -14,10 +14,10 @@ SET_FD, CLR_FD, SET_CAPACITY, SET_DIRECT_IO, GET_FREE = 0x4C00, 0x4C01, 0x4C07, 
 
 
 @contextlib.contextmanager
-def device(size):
-    """(path, file) of a loop device over a file of /var/tmp."""
+def device(size, folder="/var/tmp"):
+    """(path, file) of a loop device over a file of that folder."""
     need_root()
-    with tempfile.NamedTemporaryFile(dir="/var/tmp", prefix="sonde-loop-") as file:
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="sonde-loop-") as file:
         file.truncate(size)
         try:
             control = os.open("/dev/loop-control", os.O_RDWR)

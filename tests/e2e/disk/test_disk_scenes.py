@@ -125,10 +125,9 @@ def test_who_fills_the_disk_is_named_first(how, sonde, disk, tmp_path):
         os.fsync(f.fileno())
     with open(f"{store}.said", "w", encoding="utf-8") as said:
         recording = subprocess.Popen([f"{BIN}/sonde", "record", "--families", "host,disk", "-d", "34s", "--store", store], stderr=said)
-    while "recording " not in open(f"{store}.said", encoding="utf-8").read():
+    while open(f"{store}.said", encoding="utf-8").read().count("recording ") < 2:  # both families say so
         assert recording.poll() is None, open(f"{store}.said", encoding="utf-8").read()
         time.sleep(0.2)
-    time.sleep(3)
     os.mkdir(f"{where}/home")
     beside = subprocess.Popen([sys.executable, "-c", BESIDE, where])
     filler = subprocess.Popen([sys.executable, "-c", PLANTED, how, f"{where}/home/{how}", "20"])
