@@ -273,7 +273,7 @@ static __always_inline void fault_sample(struct arch_perf_event_data *ctx, struc
 		mem_sampled_note((__u32)(bpf_get_current_pid_tgid() >> 32));
 	x.s->ev.tag = addr >> MEM_PAGE_SHIFT << MEM_TAG_SHIFT | is | n;
 	sample_take(x.s, x.t, task, ctx, n);
-	mem_stack_end(&x, now);
+	mem_stack_end(&x);
 }
 
 SEC("?perf_event")
@@ -467,7 +467,7 @@ static __always_inline int stall_report(void *ctx, __u64 now, __u64 ns)
 		x.t->ring_full += n;
 	else
 		x.t->sent += n;
-	mem_stack_end(&x, now);
+	mem_stack_end(&x);
 	return 0;
 }
 

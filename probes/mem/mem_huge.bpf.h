@@ -128,7 +128,7 @@ static __always_inline void huge_sample(void *ctx, struct task_struct *task, __u
 		x.t->seen++;
 		x.t->ring_full++;
 	}
-	mem_stack_end(&x, now);
+	mem_stack_end(&x);
 }
 
 static __noinline int huge_take(void *ctx)

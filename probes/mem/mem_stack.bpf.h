@@ -75,10 +75,11 @@ static __always_inline bool mem_stack_begin(struct mem_stack *x, __u64 n)
 	return false;
 }
 
-static __always_inline void mem_stack_end(const struct mem_stack *x, __u64 began_ns)
+/* It was begun at its event's time. */
+static __always_inline void mem_stack_end(const struct mem_stack *x)
 {
 	x->room->busy = 0;
-	sample_tally_run(x->t, bpf_ktime_get_boot_ns() - began_ns);
+	sample_tally_run(x->t, bpf_ktime_get_boot_ns() - x->s->ev.time_ns);
 }
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording of some processes whose sonde-maps stands still while one of them begins, works and ends: what it did is stored once it is
+"""A recording of some processes whose sonde-maps is stopped while one of them begins, works and ends: what it did is stored once it is
 known, or is among the lost; nothing is left out without a word."""
 import json
 import os

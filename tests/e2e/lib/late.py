@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""late: a sonde-maps that stands still for a while, so that what a recording knows of processes comes late."""
+"""late: a sonde-maps that is stopped for a while, so that what a recording knows of processes comes late."""
 import contextlib
 import os
 import signal
