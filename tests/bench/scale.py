@@ -4,6 +4,8 @@
 
     tests/bench/scale.py [--hours 24] [--keep DIR] [--store DIR] [--ranges 1,24] [--verbs WORD...] [--write docs/BENCHMARKS.md]
     tests/bench/scale.py --deep          one file with 200 000 stacks that are 200 deep
+    tests/bench/scale.py --host ci --hours 4 --ranges 1,4     20 000 processes an hour that live for seconds; containers: 500 of them;
+                                                              operations: 20 000
     tests/bench/scale.py --hours 336 --differ 4 --ranges 1,24,336        a fortnight of four hours again and again, whose stacks repeat
 
 --keep: leave the store there. --store: ask one that is there. Options of makescale go after --.
@@ -86,6 +88,7 @@ QUESTIONS = {
     "page: checks": ["check", "--json", "--all"],
 }
 NO_RANGE = {"status", "check", "page: checks"}
+HOSTS = {"ci": ["--shorts", "20000"], "containers": ["--containers", "500", "--processes", "2000"], "operations": ["--operations", "20000"]}  # options of makescale
 MOST = {1: (0.3, 150), 24: (1, 150), 336: (3, 150)}  # asked, by hours: CPU s, MB
 
 
@@ -162,6 +165,7 @@ def main():
     p.add_argument("--hours", type=int, default=24)
     p.add_argument("--differ", type=int, default=0, help="hours that differ; 0: all")
     p.add_argument("--deep", action="store_true")
+    p.add_argument("--host", choices=HOSTS)
     p.add_argument("--keep")
     p.add_argument("--store")
     p.add_argument("--ranges", default="1,24")
@@ -172,6 +176,8 @@ def main():
     base = None
     if a.deep:
         a.hours, a.ranges, a.extra = 1, "1", ["--stacks", "200000", "--depth", "200", *a.extra]
+    if a.host:
+        a.extra = [*HOSTS[a.host], *a.extra]
     if a.store:
         folder = a.store
     else:

@@ -178,6 +178,13 @@ void diff_free(struct diff *d)
 	free(d);
 }
 
+void diff_shed(struct diff *d)
+{
+	free(d->nodes);
+	d->nodes = NULL;
+	d->n_nodes = 0;
+}
+
 double diff_percent(const struct diff_value *v)
 {
 	return v->v[0] > 0 ? 100 * (v->v[1] - v->v[0]) / v->v[0] : NAN;

@@ -96,6 +96,8 @@ struct diff {
 int diff_make(const struct fold *before, const struct fold *after, enum diff_per per, double alpha,
 	      struct diff **out, struct err *e);
 void diff_free(struct diff *d);
+/* Without its nodes. */
+void diff_shed(struct diff *d);
 
 /* Functions that differ, as indexes: what is significant first, then the larger change of self, of
  * total. The caller's. */

@@ -560,8 +560,14 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 	if (!rc)
 		rc = diff_make(f[DIFF_BEFORE], f[DIFF_AFTER], DIFF_PER_SECOND, alpha,
 			       &x->diff[x->n_diffs], e);
-	if (!rc)
-		state(x, x->diff[x->n_diffs++]);
+	if (!rc) {
+		state(x, x->diff[x->n_diffs]);
+		for (int side = 0; side < 2; side++)
+			fold_shed(f[side], true);
+		if (kind != STORE_KIND_CPU) /* of which the chain asks more */
+			diff_shed(x->diff[x->n_diffs]);
+		x->n_diffs++;
+	}
 	for (int side = 0; side < 2 && rc; side++) {
 		fold_free(f[side]);
 		f[side] = NULL;

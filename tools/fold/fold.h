@@ -249,7 +249,7 @@ struct fold_opts {
 int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out,
 	      struct err *e);
 void fold_free(struct fold *f);
-/* Without its leaves; `nodes`: and without its nodes, but for the root. */
+/* Without its leaves and cells; `nodes`: and without its nodes, but for the root. */
 void fold_shed(struct fold *f, bool nodes);
 /* Has any frame one? Folded stacks have none: compared with them, only names count. */
 bool fold_has_modules(const struct fold *f);

@@ -466,6 +466,9 @@ void fold_shed(struct fold *pub, bool nodes)
 	pub->leaves = NULL;
 	pub->with = NULL;
 	pub->n_leaves = b->cap_leaves = b->cap_with = 0;
+	free(pub->cells);
+	pub->cells = NULL;
+	pub->n_cells = b->cap_cells = 0;
 	if (!nodes)
 		return;
 	pub->nodes = mem_realloc(pub->nodes, sizeof(*pub->nodes));

@@ -86,6 +86,21 @@ bool store_segment_archived(const struct store_segment *s);
 bool store_segment_sums(struct store_segment *s, const char *table, int64_t first_s,
 			int64_t last_s);
 
+/*
+ * The rows of a table of an archive from `first_s` to `last_s`, both included, in order of time:
+ * what SQLite would hand over value by value. `columns` as in a SELECT, ts first, which the calls
+ * get as seconds since 1970. Each row is counted: false, and none is reported, where two captures
+ * of one family ran at once, and of other files: query them. *rc: 0, or what `row` returned, or an
+ * error.
+ */
+struct store_columns;
+bool store_columns_each(struct store_segment *s, const char *table, const char *columns,
+			int64_t first_s, int64_t last_s,
+			int (*row)(void *ctx, int64_t ts, const struct store_columns *c), void *ctx,
+			int *rc, struct err *e);
+int64_t store_columns_number(const struct store_columns *c, int column);   /* 0 of texts and NULL */
+const char *store_columns_text(const struct store_columns *c, int column); /* for the call */
+
 /* Is it the file of a day (days.h)? A statement that it cannot answer is an error there, not one
  * without rows: store_segment_prepare says SQLITE_ERROR, others -EXDEV. */
 bool store_segment_is_day(const struct store_segment *s);

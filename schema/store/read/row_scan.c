@@ -8,6 +8,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "schema/store/files/readonly.h"
 
 void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first,
 		    int64_t *last)
@@ -206,4 +207,39 @@ bool row_scan_takes(struct row_scan *p, uint32_t series, int64_t ts)
 const struct choice_run *row_scan_run(const struct row_scan *p, uint32_t series)
 {
 	return &p->s->choice_runs[p->s->tasks[p->s->series_task[series]].run];
+}
+
+/* --- columns for others --- */
+
+struct store_columns {
+	struct row_scan scan;
+	size_t row;
+};
+
+int64_t store_columns_number(const struct store_columns *c, int column)
+{
+	return packedread_number(&c->scan.columns, column, c->row);
+}
+
+const char *store_columns_text(const struct store_columns *c, int column)
+{
+	return packedread_text(&c->scan.columns, column, c->row);
+}
+
+bool store_columns_each(struct store_segment *s, const char *table, const char *columns,
+			int64_t first_s, int64_t last_s,
+			int (*row)(void *ctx, int64_t ts, const struct store_columns *c), void *ctx,
+			int *rc, struct err *e)
+{
+	struct store_columns c = {.scan = {.s = s}};
+	int step, told = 0;
+
+	if (s->day || !reading_alone(s) ||
+	    !row_scan_columns(&c.scan, table, columns, first_s - s->t0, last_s - s->t0))
+		return false;
+	while (!told && (step = row_scan_column(&c.scan, &c.row)) == SQLITE_ROW)
+		told = row(ctx, c.scan.columns.c[0]->numbers[c.row] + s->t0, &c);
+	packedread_release(&c.scan.columns);
+	*rc = told ? told : step == SQLITE_DONE ? 0 : readonly_refused(s->path, s->db, step, e);
+	return true;
 }

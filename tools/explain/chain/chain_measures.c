@@ -30,8 +30,28 @@ static const char CONTAINERS[] =
 	" WHERE ts BETWEEN ?1 AND ?2 AND container <> '' GROUP BY 1";
 static const char PROCESSES[] =
 	"SELECT process_id, sum(user_us + system_us), NULL, NULL, NULL, sum(majflt), NULL, NULL,"
-	" sum(coalesce(read_bytes, 0) + coalesce(write_bytes, 0)), sum(rss), NULL FROM process_stats"
+	" sum(coalesce(read_bytes, 0) + coalesce(write_bytes, 0)), NULL, NULL FROM process_stats"
 	" WHERE ts BETWEEN ?1 AND ?2 AND container = '' GROUP BY 1";
+/* The same from sums. Those of containers say memory as it was last, which is asked of the time
+ * before alone: there it is not said. */
+static const struct askrows_sums
+	CONTAINERS_SUMMED =
+		{{"cgroup_row"},
+		 "SELECT coalesce(iif(c.name = '', substr(c.runtime_id, 1, 12), c.name), ''), sum(user_us + system_us), sum(throttled_us),"
+		 " sum(periods), sum(throttled), sum(majflt), sum(psi_mem_us), sum(mem_max),"
+		 " sum(coalesce(read_bytes, 0) + coalesce(write_bytes, 0)), NULL, NULL FROM cgroup_sum x JOIN container c ON c.id = x.container"
+		 " GROUP BY 1"},
+	PROCESSES_SUMMED =
+		{{"process_row"},
+		 "SELECT x.process, sum(user_us + system_us), NULL, NULL, NULL, sum(majflt), NULL, NULL,"
+		 " sum(coalesce(read_bytes, 0) + coalesce(write_bytes, 0)), NULL, NULL FROM process_sum x JOIN process p ON p.id = x.process"
+		 " WHERE p.container = 0 GROUP BY 1"},
+	FLOWS_SUMMED = {
+		{"flow_row"},
+		"SELECT x.process, iif(instr(pe.value, ':') > 0, '[' || pe.value || ']', pe.value) || ':' || CAST(coalesce(po.value, '') AS INTEGER),"
+		" sum(segs_out), sum(retrans), sum(attempts), sum(coalesce(timed_out, 0) + coalesce(unreachable, 0) + coalesce(failed, 0)),"
+		" sum(refused), sum(connect_us), sum(opened), sum(rtt_sum_us), sum(rtt_n) FROM flow_sum x JOIN text pr ON pr.id = x.protocol"
+		" LEFT JOIN text pe ON pe.id = x.peer LEFT JOIN text po ON po.id = x.port WHERE pr.value = 'tcp' GROUP BY x.process, x.peer, x.port"};
 static const char COLLECTIONS[] =
 	"SELECT process_id, sum(coalesce(young_gc_us, 0) + coalesce(full_gc_us, 0)) FROM jvm_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1";
 static const char FLOWS[] =
@@ -237,10 +257,13 @@ int chain_measures_read(struct selection *const wide[2], bool all, const struct 
 			struct chain_measures *out, struct err *e)
 {
 	struct reading r = {.m = out};
-	const struct askrows_part parts[] = {
-		{FAMILIES_SQL, take_family, &r}, {CONTAINERS, take_container, &r},
-		{PROCESSES, take_process, &r},   {COLLECTIONS, take_collections, &r},
-		{FLOWS, take_flow, &r},          {SWAPPED, take_swapped, &r},
+	struct askrows_part parts[] = {
+		{FAMILIES_SQL, take_family, &r},
+		{CONTAINERS, take_container, &r, .table = "cgroup_row"},
+		{PROCESSES, take_process, &r, PROCESSES_SUMMED, "process_row"},
+		{COLLECTIONS, take_collections, &r},
+		{FLOWS, take_flow, &r, FLOWS_SUMMED, "flow_row"},
+		{SWAPPED, take_swapped, &r},
 		{DISKS, take_disk, &r}};
 	int rc = 0;
 
@@ -249,6 +272,8 @@ int chain_measures_read(struct selection *const wide[2], bool all, const struct 
 		memset(r.from_ns, 0, sizeof(r.from_ns));
 		memset(r.to_ns, 0, sizeof(r.to_ns));
 		r.cpu_us = 0;
+		parts[1].sums =
+			r.window == DIFF_BEFORE ? CONTAINERS_SUMMED : (struct askrows_sums){0};
 		rc = askrows_each(wide[r.window], &r.dict, parts, all ? ARRAY_SIZE(parts) : 1, e);
 		out->stolen[r.window] /= r.cpu_us > 0 ? r.cpu_us : 1;
 		if (!rc && all && out->families[r.window][CHAIN_OFFCPU])

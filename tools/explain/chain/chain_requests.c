@@ -22,15 +22,15 @@ static const char RECORDED[] =
 	"SELECT " ASKROWS_COUNTED_FROM ", " ASKROWS_COUNTED_TO " FROM run WHERE family = 'l7'"
 	" AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 /* View requests with the numbers of its words, of which each is looked up once (take_request): the
- * joins took longer than all else. */
+ * joins took longer than all else. Of an archive the columns themselves. */
+#define COLUMNS "ts, process, side, protocol, service, operation, status, result, n, total_ns, hist"
 static const char REQUESTS[] =
-	"SELECT x.process, x.side, x.protocol, x.service, x.operation, x.status, x.result, x.n, x.total_ns, x.ts + t0.value, coalesce(x.hist, '')"
+	"SELECT x.ts + t0.value, x.process, x.side, x.protocol, x.service, x.operation, x.status, x.result, x.n, x.total_ns, coalesce(x.hist, '')"
 	" FROM request_row x JOIN meta t0 ON t0.key = 't0'"
 	" LEFT JOIN fact_hidden h ON h.run = x.run AND x.ts + t0.value BETWEEN h.first_ts AND h.last_ts"
 	" AND (h.by_scope = 0 OR EXISTS (SELECT 1 FROM request_row y WHERE y.run = h.by AND y.process = x.process))"
 	" WHERE h.run IS NULL AND x.side IN (1, 2)"
 	" AND x.ts >= ?1 - (SELECT value FROM meta WHERE key = 't0') AND x.ts <= ?2 - (SELECT value FROM meta WHERE key = 't0')";
-static const char ANY[] = "SELECT 1";
 static const char QUEUES[] =
 	"SELECT process_id, side, protocol, coalesce(service, ''), operation, total_ns FROM request_phases WHERE ts BETWEEN ?1 AND ?2 AND phase = 'queue'";
 
@@ -42,13 +42,20 @@ struct reading {
 	struct chain_requests *out;
 	int window;
 	struct idmap op_of;
-	struct idmap known;  /* of one segment: an operation by the numbers of a row's words, or
-				NOT_WANTED */
-	sqlite3_stmt *texts; /* of one segment: a word by its number */
+	struct store_segment *seg; /* the one at hand; its own: */
+	struct idmap known;        /* an operation by the numbers of a row's words, or NOT_WANTED */
+	sqlite3_stmt *texts;       /* a word by its number */
 	int64_t from_ns, to_ns;
 };
 
 #define NOT_WANTED UINT64_MAX
+
+enum word { PROCESS, SIDE, PROTOCOL, SERVICE, OPERATION, STATUS, RESULT, WORDS };
+struct request {
+	int64_t ts, word[WORDS]; /* numbers of table text, but for process, side and result */
+	uint64_t n, total_ns;
+	const char *hist;
+};
 
 struct words {
 	const char *side, *protocol, *service, *operation;
@@ -129,25 +136,21 @@ static uint64_t op_of(struct reading *r, const struct store_process_row *p, cons
 
 /* ---- words by their numbers ---- */
 
-/* Called before the rows of a segment and after them. */
-static void segment_turns(void *ctx, sqlite3_stmt *st)
+static void segment_turns(struct reading *r)
 {
-	struct reading *r = ctx;
-
-	(void)st;
 	sqlite3_finalize(r->texts);
 	r->texts = NULL;
 	idmap_clear(&r->known);
 }
 
-static char *word_of(struct reading *r, sqlite3_stmt *st, int column)
+static char *word_of(struct reading *r, int64_t number)
 {
 	char *out = NULL;
 
 	if (!r->texts)
-		sqlite3_prepare_v2(sqlite3_db_handle(st), "SELECT value FROM text WHERE id = ?1",
-				   -1, &r->texts, NULL);
-	sqlite3_bind_int64(r->texts, 1, sqlite3_column_int64(st, column));
+		sqlite3_prepare_v2(store_segment_tables(r->seg),
+				   "SELECT value FROM text WHERE id = ?1", -1, &r->texts, NULL);
+	sqlite3_bind_int64(r->texts, 1, number);
 	if (sqlite3_step(r->texts) == SQLITE_ROW)
 		out = mem_strdup(askrows_text(r->texts, 0));
 	sqlite3_reset(r->texts);
@@ -155,19 +158,21 @@ static char *word_of(struct reading *r, sqlite3_stmt *st, int column)
 }
 
 /* The operation of a row with these words; NOT_WANTED: of sonde's own, or a stream. */
-static uint64_t op_new(struct reading *r, sqlite3_stmt *st)
+static uint64_t op_new(struct reading *r, const struct request *q)
 {
-	const struct store_process_row *p = process_of(r, sqlite3_column_int64(st, 0));
-	cleanup_free char *protocol = word_of(r, st, 2), *service = word_of(r, st, 3),
-			  *operation = word_of(r, st, 4), *status = word_of(r, st, 5);
-	const struct words w = {sqlite3_column_int64(st, 1) == 1 ? "client" : "server", protocol,
-				service, operation};
-	const struct reqsingle s = {
-		.protocol = protocol,
-		.status = status,
-		.result = sqlite3_column_int64(st, 6) == OPENED ? (char[]){"opened"} : (char[]){""},
-		.first_us = -1,
-		.total_us = -1};
+	const struct store_process_row *p = process_of(r, q->word[PROCESS]);
+	cleanup_free char *protocol = word_of(r, q->word[PROTOCOL]),
+			  *service = word_of(r, q->word[SERVICE]),
+			  *operation = word_of(r, q->word[OPERATION]),
+			  *status = word_of(r, q->word[STATUS]);
+	const struct words w = {q->word[SIDE] == 1 ? "client" : "server", protocol, service,
+				operation};
+	const struct reqsingle s = {.protocol = protocol,
+				    .status = status,
+				    .result = q->word[RESULT] == OPENED ? (char[]){"opened"} :
+									  (char[]){""},
+				    .first_us = -1,
+				    .total_us = -1};
 
 	if (!p || reqstream_answered(&s) || reqstream_asked(protocol, service, operation))
 		return NOT_WANTED;
@@ -187,50 +192,70 @@ static void status_add(struct chain_op *op, const char *name, uint64_t failed)
 	op->statuses[i].failed += failed;
 }
 
-static void failed_add(struct reading *r, struct chain_op *op, sqlite3_stmt *st, uint64_t n)
+static void failed_add(struct reading *r, struct chain_op *op, const struct request *q)
 {
-	cleanup_free char *status = word_of(r, st, 5);
-	const bool error = sqlite3_column_int64(st, 6) == ERROR;
+	cleanup_free char *status = word_of(r, q->word[STATUS]);
+	const bool error = q->word[RESULT] == ERROR;
 
-	status_add(op, *status ? status : error ? "error" : "no-answer", n);
+	status_add(op, *status ? status : error ? "error" : "no-answer", q->n);
 }
 
-static void take_request(void *ctx, sqlite3_stmt *st)
+static void take_request(struct reading *r, const struct request *q)
 {
-	struct reading *r = ctx;
-	const int64_t result = sqlite3_column_int64(st, 6);
-	const uint64_t n = (uint64_t)sqlite3_column_int64(st, 7),
-		       total_ns = (uint64_t)sqlite3_column_int64(st, 8);
-	const char *text;
+	const int64_t result = q->word[RESULT];
 	uint64_t key = HASH_SEED, *at;
 	struct chain_count *c;
 	struct chain_op *op;
 	bool fresh;
 
-	for (int i = 0; i <= 6; i++)
-		key = hash_u64(key, (uint64_t)sqlite3_column_int64(st, i));
+	for (int i = 0; i < WORDS; i++)
+		key = hash_u64(key, (uint64_t)q->word[i]);
 	at = idmap_ref(&r->known, key, &fresh);
 	if (fresh)
-		*at = op_new(r, st);
+		*at = op_new(r, q);
 	if (*at == NOT_WANTED)
 		return;
 	op = &r->out->ops[*at];
 	c = &op->w[r->window];
-	c->n += n;
+	c->n += q->n;
 	if (result == ERROR || result == NO_ANSWER) {
-		c->failed += n;
+		c->failed += q->n;
 		if (r->window == DIFF_AFTER)
-			failed_add(r, op, st, n);
+			failed_add(r, op, q);
 	}
 	if (result != OK && result != ERROR)
 		return;
-	c->answered += n;
-	c->total_ns += total_ns;
-	text = askrows_text(st, 10);
-	hist_read(&c->spread, text, strlen(text), HIST_FINE);
+	c->answered += q->n;
+	c->total_ns += q->total_ns;
+	hist_read(&c->spread, q->hist, strlen(q->hist), HIST_FINE);
 	mem_grow(c->buckets, c->n_buckets, c->cap_buckets);
-	c->buckets[c->n_buckets++] =
-		(struct chain_bucket){sqlite3_column_int64(st, 9), n, total_ns};
+	c->buckets[c->n_buckets++] = (struct chain_bucket){q->ts, q->n, q->total_ns};
+}
+
+static void take_row(void *ctx, sqlite3_stmt *st)
+{
+	struct request q = {.ts = sqlite3_column_int64(st, 0),
+			    .n = (uint64_t)sqlite3_column_int64(st, 1 + WORDS),
+			    .total_ns = (uint64_t)sqlite3_column_int64(st, 2 + WORDS)};
+
+	for (int i = 0; i < WORDS; i++)
+		q.word[i] = sqlite3_column_int64(st, 1 + i);
+	q.hist = askrows_text(st, 3 + WORDS);
+	take_request(ctx, &q);
+}
+
+static int take_columns(void *ctx, int64_t ts, const struct store_columns *c)
+{
+	struct request q = {.ts = ts,
+			    .n = (uint64_t)store_columns_number(c, 1 + WORDS),
+			    .total_ns = (uint64_t)store_columns_number(c, 2 + WORDS),
+			    .hist = store_columns_text(c, 3 + WORDS)};
+
+	for (int i = 0; i < WORDS; i++)
+		q.word[i] = store_columns_number(c, 1 + i);
+	if (q.word[SIDE] == 1 || q.word[SIDE] == 2)
+		take_request(ctx, &q);
+	return 0;
 }
 
 static void take_queue(void *ctx, sqlite3_stmt *st)
@@ -245,26 +270,40 @@ static void take_queue(void *ctx, sqlite3_stmt *st)
 		r->out->ops[at].w[r->window].queue_ns += (uint64_t)sqlite3_column_int64(st, 5);
 }
 
+static int read_segment(struct reading *r, const struct selection *sel, const char *path,
+			struct err *e)
+{
+	int rc = select_segment(sel, path, &r->seg, e);
+
+	if (!rc)
+		rc = store_segment_processes(r->seg, &r->dict, e);
+	if (!rc)
+		rc = askrows(sel, r->seg, path, RECORDED, take_run, r, e);
+	if (!rc && store_segment_has(r->seg, "request_row") &&
+	    !store_columns_each(r->seg, "request_row", COLUMNS, sel->from_ns / NSEC_PER_SEC,
+				(sel->to_ns - 1) / NSEC_PER_SEC, take_columns, r, &rc, e))
+		rc = askrows(sel, r->seg, path, REQUESTS, take_row, r, e);
+	segment_turns(r);
+	return rc ? rc : askrows(sel, r->seg, path, QUEUES, take_queue, r, e);
+}
+
 int chain_requests_read(struct selection *const wide[2], const struct selection *narrow,
 			struct chain_requests *out, struct err *e)
 {
 	struct reading r = {.narrow = narrow, .out = out};
-	const struct askrows_part parts[] = {{RECORDED, take_run, &r},
-					     {ANY, segment_turns, &r},
-					     {REQUESTS, take_request, &r},
-					     {ANY, segment_turns, &r},
-					     {QUEUES, take_queue, &r}};
 	int rc = 0;
 
 	*out = (struct chain_requests){0};
 	for (r.window = 0; r.window < 2 && !rc; r.window++) {
+		const struct selection *sel = wide[r.window];
+
 		r.from_ns = r.to_ns = 0;
-		rc = askrows_each(wide[r.window], &r.dict, parts, ARRAY_SIZE(parts), e);
+		for (size_t i = 0; i < sel->n_segments && !rc; i++)
+			rc = read_segment(&r, sel, sel->segments[i].path, e);
 		out->seconds[r.window] = (double)(r.to_ns - r.from_ns) / NSEC_PER_SEC;
 		out->from_ns[r.window] = r.from_ns;
 		out->to_ns[r.window] = r.to_ns;
 	}
-	segment_turns(&r, NULL);
 	idmap_release(&r.op_of);
 	idmap_release(&r.known);
 	return rc;
