@@ -68,6 +68,8 @@ static const char *const NO_TESTS[] = {"amount",
 				       "life_us",
 				       "path",
 				       NULL};
+/* The whole id of a container, which has its name beside it. */
+static const char *const NO_IDS[] = {"which", NULL};
 static const char *const NO_CURVE[] = {"memory", "cgroup", NULL};
 static const char *const NO_CURVES[] = {"by_column",
 					"columns",
@@ -97,7 +99,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	 "For 'why was it slow at 03:10': at=03:10.",
 	 "rawc", "follow the service or function that explain names: requests, waits or cpu_stacks with what=NAME",
 	 {{NULL, {{"changes", "explain", {0}, "rw", 6, {.drop = NO_TESTS}},
-		  {"events", "events", {0}, "rw", 8, {0}},
+		  {"events", "events", {0}, "rw", 8, {.drop = NO_IDS}},
 		  {"checks", "check", {0}, "a", 6, {.drop = NO_CHECKS, .failing = true}},
 		  {"functions", "stacks", {0}, "rw", 6, {0}},
 		  {"waits", "waits", {"--by", "command"}, "rw", 6, {0}},
@@ -110,7 +112,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	 {{NULL, {{"changes", "explain", {0}, "rwnb", 8, {.drop = NO_TESTS}}}}}},
 	{"events", "Events", "Containers that start, stop and restart, kills, limits that were reached, full disks, clock changes. view=oom: out-of-memory kills, with who held the memory.",
 	 "rawcnkv", "investigate with at=TIME of an event",
-	 {{"events", {{"events", "events", {0}, "rwnk", 20, {0}}}},
+	 {{"events", {{"events", "events", {0}, "rwnk", 20, {.drop = NO_IDS}}}},
 	  {"oom", {{"kills", "oom", {0}, "rwn", 3, {.drop = NO_CURVE}}}}}},
 	{"containers", "Containers", "Each container of the range: CPU, memory, disk and network use, restarts, hottest function. sort: cpu, mem, io, net, restarts, oom, throttled.",
 	 "rawcns", "processes or requests with container=NAME",
@@ -158,7 +160,7 @@ const struct mcp_tool MCP_TOOLS[] = {
 	 "rawcn", "sql with query=@fills or @disks",
 	 {{NULL, {{"containers", "containers", {"--sort", "io"}, "rwn", 8, {.drop = NO_ENDED}},
 		  {"processes", "ps", {"--sort", "io"}, "rwn", 8, {.drop = NO_ENDED}},
-		  {"filling", "events", {"--kind", "fills"}, "r", 8, {0}},
+		  {"filling", "events", {"--kind", "fills"}, "r", 8, {.drop = NO_IDS}},
 		  {"full", "sql", {"@full"}, "", 10, {.raw = true}}}}}},
 	{"diff", "Compare two times", "Functions that use more or less time than in the same range earlier. baseline: how much earlier, such as 1h or 1d.",
 	 "rawcnB", "cpu_stacks with view=callers and function=NAME",

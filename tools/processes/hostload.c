@@ -96,6 +96,10 @@ int hostload_read(const struct selection *sel, const char *disk, struct hostload
 	const struct askrows_part parts[] = {{HOST, take_host, &r}, {DISKS, take_disk, &r}};
 	double *const shares[] = {&out->cores,     &out->waited_cpu, &out->waited_mem,
 				  &out->waited_io, &out->swapped,    &out->disk_busy};
+	/* the kernel adds a wait to its account some time later, of a short range so perhaps more
+	 * than the range; cores, cpus and bytes swapped are no shares of it */
+	double *const at_most_all[] = {&out->waited_cpu, &out->waited_mem, &out->waited_io,
+				       &out->disk_busy};
 	int rc;
 
 	*out = (struct hostload){.cores = -1,
@@ -115,5 +119,8 @@ int hostload_read(const struct selection *sel, const char *disk, struct hostload
 	for (size_t i = 0; i < ARRAY_SIZE(shares); i++)
 		if (*shares[i] > 0)
 			*shares[i] /= r.seconds;
+	for (size_t i = 0; i < ARRAY_SIZE(at_most_all); i++)
+		if (*at_most_all[i] > 1)
+			*at_most_all[i] = 1;
 	return 0;
 }

@@ -388,7 +388,7 @@ static void meet_tables(sqlite3 *db)
 	sqlite3_stmt *st = NULL;
 
 	meet(db,
-	     "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_xinfo(''), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)");
+	     "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_xinfo(''), pragma_table_info(''), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)");
 	if (sqlite3_prepare_v2(db, "SELECT name FROM packed_table", -1, &st, NULL) != SQLITE_OK)
 		return;
 	while (sqlite3_step(st) == SQLITE_ROW) {

@@ -291,9 +291,23 @@ def test_help_and_tables_are_listed(sonde, hostile):
 @pytest.mark.parametrize("query, near", [("select * from losses", "'loss'"), ("select 1; select * from cpu_sample", "'cpu_samples'"), ("select p.ppdi from processes p", "'ppid'"),
                                          ("select nothing_like_it from processes", None), ("select * from nothing_like_it", None),
                                          ("select * from segments", None), ("select * from win_wait", "'win_waits'"), ('select "ppdi" from processes p where "p"."commm" = 1', "'comm'")])
-def test_a_name_that_is_not_there_is_answered_with_the_nearest(segmented, query, near):
-    done = subprocess.run([f"{BIN}/sonde", "sql", "--store", segmented[0], query], capture_output=True, text=True, timeout=60, check=False)
+@pytest.mark.parametrize("which", ["segmented", "hostile"])
+def test_a_name_that_is_not_there_is_answered_with_the_nearest(request, which, query, near):
+    """In a store of several files as in one of one."""
+    done = subprocess.run([f"{BIN}/sonde", "sql", "--store", request.getfixturevalue(which)[0], query], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and ("did you mean" in done.stderr) == bool(near) and (near or "no such") in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("query", ["delete from events", "update processes set comm = ''", "insert into runs values (1)", "delete from sample"])
+def test_who_writes_is_told_that_a_store_is_only_read(sonde, hostile, query):
+    done = sonde("sql", query, store=hostile[0])
+    assert done.returncode == 2 and "the store is read-only" in done.stderr and "export db" in done.stderr, done.stderr
+
+
+def test_columns_are_a_question_too(sonde, hostile):
+    """As a table of its own, which can be joined."""
+    found = rows(sonde, hostile[0], "SELECT name FROM pragma_table_info('cpu_samples') WHERE name LIKE 'cont%'")
+    assert [r["name"] for r in found] == ["container"]
 
 
 @pytest.mark.parametrize("query", ["select * from log_seconds", "SELECT count(*) FROM win_log_seconds", "select l.messages from logs x join log_seconds l on 1"])

@@ -27,7 +27,7 @@ static void print_nothing_felt(const struct chain *c, FILE *out)
 	if (!c->requests_known)
 		strbuf_addstr(
 			&line,
-			"requests were not recorded in both windows: whether users felt anything is not known (sudo sonde up l7)");
+			"requests were not recorded in at least one of the two windows: whether users felt anything is not known (sudo sonde up l7)");
 	else if (!c->answered)
 		strbuf_addstr(&line, "no requests were seen in this range");
 	else

@@ -83,7 +83,8 @@ static int refused(struct session *s, int rc, struct err *e)
 			"narrow it (WHERE ts BETWEEN ...), or give it longer: sonde sql --timeout 5m ...");
 		return -ETIME;
 	}
-	if (rc == SQLITE_AUTH || rc == SQLITE_READONLY) {
+	if (rc == SQLITE_AUTH || rc == SQLITE_READONLY ||
+	    ((rc & 0xff) == SQLITE_ERROR && strstr(sqlite3_errmsg(s->db), "cannot modify "))) {
 		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only: %s", sqlite3_errmsg(s->db));
 		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
 		return -EPERM;
