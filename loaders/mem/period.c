@@ -15,18 +15,32 @@ void period_init(struct period *p, uint32_t fixed, uint32_t rate, uint32_t least
 	p->wanted = fixed ? fixed : least < PERIOD_MIN ? least : 4 * least;
 }
 
+void period_reduce(struct period *p, uint32_t step)
+{
+	p->shift = 2 * step;
+}
+
 static double bounded(const struct period *p, double x)
 {
 	return x < p->least ? p->least : x > PERIOD_MAX ? PERIOD_MAX : x;
 }
 
+static double reduced(const struct period *p)
+{
+	double x = p->wanted * (double)(1u << p->shift);
+
+	return x > PERIOD_MAX ? PERIOD_MAX : x;
+}
+
 /* [0.75, 1.25) of it */
 static uint32_t varied(struct period *p)
 {
-	if (p->wanted < 2)
+	double wanted = reduced(p);
+
+	if (wanted < 2)
 		return 1;
 	p->random = hash_u64(HASH_SEED, p->random);
-	return (uint32_t)(p->wanted * (0.75 + (double)(p->random % 1024) / 2048));
+	return (uint32_t)(wanted * (0.75 + (double)(p->random % 1024) / 2048));
 }
 
 uint32_t period_next(struct period *p, uint64_t faults, int64_t now_ns)
