@@ -122,12 +122,14 @@ _Static_assert(sizeof(struct disk_calls) == 64 + 4 * DISK_SLOTS, "wire size");
 struct disk_calling { /* a read or write of this thread; begin_ns 0: none */
 	__u64 begin_ns, ino, inode, blocks;
 	__u32 dev, call;
+	__u32 shift, pad; /* it counts for 2^shift */
 };
-_Static_assert(sizeof(struct disk_calling) == 40, "wire size");
+_Static_assert(sizeof(struct disk_calling) == 48, "wire size");
 
 struct disk_ringing { /* the same by io_uring, of a request */
 	__u64 begin_ns;
 	struct who_id who;
+	__u32 shift, pad;
 };
 
 enum disk_lock { DISK_FLOCK, DISK_POSIX, DISK_OFD, DISK_LOCKS };

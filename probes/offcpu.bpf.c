@@ -49,7 +49,10 @@
  *    is not drawn, as that of any whose begin was not seen. Should another one not come by, its
  * wait is reported at the next switch, without a stack.
  *
- * Everything lost for lack of room is counted: struct offcpu_tally.
+ * 8. What finds no room is not lost: stretches of a thread without a number or a sum are added by
+ *    class (`rests`), and while the ring is nearly full no stacks are taken, and waits begin
+ *    without one, as where the limit is 0. A thread that `threads` has no room for is not followed,
+ *    which is counted, as are pairs of threads: struct offcpu_tally.
  */
 #include "probes/lib/kern.h"
 
@@ -107,9 +110,19 @@ static __noinline void thread_identify(struct offcpu_thread *t, struct task_stru
 	__builtin_memset(t->sums, 0, sizeof(t->sums));
 	t->woken_by.what = 0;
 	if (tl)
-		fill_tell(++tl->named);
-	if (bpf_map_update_elem(&who, &t->id, w, BPF_ANY))
-		tally_lost();
+		fill_tell(++tl->named, fill_wake);
+	if (!bpf_map_update_elem(&who, &t->id, w, BPF_ANY))
+		return;
+	t->id = 0;
+	t->tried = reading;
+	if (tl)
+		tl->unnamed++;
+}
+
+/* It has no number, and what was read since may have made room. */
+static __always_inline bool thread_nameless(const struct offcpu_thread *t)
+{
+	return !t->id && t->tried != reading;
 }
 
 static __noinline bool thread_renamed(const struct offcpu_thread *t, struct task_struct *task)
@@ -173,11 +186,17 @@ static __always_inline struct offcpu_thread *thread_get(struct task_struct *task
 /* The loader looks once a second, and is woken where that may be too late. 0: sent. */
 static __always_inline long record_send(void *record, __u64 size)
 {
-	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ?
-			      BPF_RB_FORCE_WAKEUP :
-			      BPF_RB_NO_WAKEUP;
+	__u64 full = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	__u32 zero = 0;
+	struct offcpu_cpu *cpu;
 
-	return bpf_ringbuf_output(&events, record, size, flags);
+	if (full > RING_CROWDED) {
+		cpu = bpf_map_lookup_elem(&cpus, &zero);
+		if (cpu)
+			cpu->crowded = 1;
+	}
+	return bpf_ringbuf_output(&events, record, size,
+				  full > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /* The stack was walked just now: is the futex a lock of its interpreter? */
@@ -495,12 +514,12 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 	if (t->in_scope)
 		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE,
 			now - t->since_ns);
-	stint_add(cpu, t->id, t->since_ns, now);
+	stint_add(cpu, t->id ?: OFFCPU_BY_UNKNOWN, t->since_ns, now);
 	if (state & TASK_DEAD) {
 		bpf_map_delete_elem(&threads, &key);
 		return false;
 	}
-	if (thread_renamed(t, prev))
+	if (thread_renamed(t, prev) || thread_nameless(t))
 		thread_identify(t, prev, now, 0);
 	t->weight = 0;
 	t->woken_ns = 0;
@@ -508,7 +527,10 @@ static __always_inline bool thread_left(struct task_struct *prev, bool preempt, 
 	t->since_ns = now;
 	t->left = 1;
 	state_set(t, prev, preempt, state);
-	if (at_end || !t->in_scope || !stack_leave(t, cpu, prev, now, ctx, tl))
+	if (ring_crowded(cpu))
+		t->flags |= OFFCPU_F_STACKLESS;
+	if (at_end || !t->in_scope || t->flags & OFFCPU_F_STACKLESS ||
+	    !stack_leave(t, cpu, prev, now, ctx, tl))
 		return false;
 	ran_longer(t, bpf_ktime_get_boot_ns(), cpu);
 	return true;
@@ -733,7 +755,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	__u32 zero = 0;
 	struct stack_scratch *s;
 
-	if (!key->waker || !limit_wake || cpu->drawn.task ||
+	if (!key->waker || !limit_wake || cpu->drawn.task || cpu->crowded ||
 	    !draw_of(&cpu->wakes, &cpu->waking, limit_wake, false, now, slept_ns))
 		return false;
 	s = bpf_map_lookup_elem(&scratch, &zero);

@@ -108,7 +108,7 @@ struct offcpu_wake_at {
 /* Value of the map `threads`, by task_struct's address: it lives as long as the thread. What each
  * switch needs comes first. */
 struct offcpu_thread {
-	__u64 id;
+	__u64 id;       /* 0: `who` had no room for it */
 	__u64 since_ns; /* in this state; 0 while the entry is made */
 	__u64 woken_ns; /* blocked: ready since; 0: not yet woken */
 	__u8 state;     /* enum offcpu_state */
@@ -132,7 +132,9 @@ struct offcpu_thread {
 				    (inflight.bpf.h): a goroutine goes nowhere while its thread waits */
 	__u64 tag;               /* of the request that is served, as the wait ends */
 	struct offcpu_object on; /* of the wait, where its stack was taken */
-	__u64 unused[6];
+	__u32 tried;             /* without a number: the last reading by which there was no room */
+	__u32 pad;
+	__u64 unused[5];
 };
 /* The kernel keeps an entry behind 48 bytes of the hash's and the key: `id` ends their cache line,
  * since_ns to woken_by are the next one, in each entry. */
@@ -179,6 +181,13 @@ struct offcpu_slots {
 	__u32 first, n;
 };
 
+/* Value of the map `rests`, by class: stretches of threads that the tables have no room for. */
+#define OFFCPU_RESTS (OFFCPU_RUNNING + 1)
+struct offcpu_rest {
+	__u64 n, total_ns;
+	__u64 power[OFFCPU_POWERS]; /* of lengths of [2^i, 2^(i+1)) ns; 0: below 2 ns */
+};
+
 enum offcpu_context {
 	OFFCPU_IN_THREAD = 0,
 	OFFCPU_IN_INTERRUPT = 1
@@ -216,6 +225,13 @@ struct offcpu_drawn {
 	__u32 weight;  /* how many it counts for; 0: none but its request */
 	__u32 blocked; /* 1: it was blocked, even if that lasted no time */
 };
+/* How finely it is looked for who had the CPU: offcpu_culprit.bpf.h. */
+struct offcpu_blame {
+	__u32 window; /* its number */
+	__u32 added;  /* in it, so far */
+	__u32 until;  /* the step doubles when more are added */
+	__u32 shift;  /* parts below 2^shift ns are drawn by chance; 0: none */
+};
 struct offcpu_cpu {          /* the program's own, by CPU. What each switch needs comes first */
 	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
 	__u64 last_ns;       /* the last switch */
@@ -231,7 +247,8 @@ struct offcpu_cpu {          /* the program's own, by CPU. What each switch need
 			    ready in */
 	struct offcpu_slots free, free_steps, free_wakes; /* taken from the queues */
 	__u32 next_span;                                  /* to write, of the map `spans` */
-	__u32 unused;
+	__u32 crowded;                                    /* 1: the ring was nearly full */
+	struct offcpu_blame blame;
 	struct offcpu_limit limit, slow; /* of stacks that are taken as threads leave: of all; of
 					    those that will wait for long */
 	struct offcpu_stint stint[OFFCPU_STINTS];
@@ -280,11 +297,12 @@ struct offcpu_tally {
 	__u64 stack_seen; /* amounts that the ended waits with a stack come to: weight x (blocked,
 			     ready) */
 	__u64 stack_lost; /* of those, lost: the ring was full */
-	__u64 lost;       /* stretches lost for lack of room in a map */
+	__u64 lost;       /* switches lost for lack of room in `threads` */
 	__u64 pairs_lost; /* wake-ups, and times that others ran meanwhile, that `wakes` and
 			     `culprits` had no room for */
 	__u64 unfollowed; /* child processes that the set of --'s had no room for */
 	__u64 named;      /* threads that got a number */
+	__u64 unnamed;    /* those that got none, for lack of room in `who` */
 	__u64 pairs;      /* new ones in `wakes` */
 	__u64 neighbours; /* the same in `culprits` */
 	__u64 late;       /* stacks sent to be unwound later */

@@ -75,13 +75,74 @@ __noinline __u64 stint_at(__u64 time)
 	return span_at(time);
 }
 
+#define BLAME_SHIFT_FIRST 18 /* 0.26 ms */
+#define BLAME_SHIFT_MOST  30
+
+/*
+ * Where hundreds of threads wait for a CPU, each of them meets all others: what is added would grow
+ * with the square of their number. So each CPU adds about limit_blame parts of waits in a window,
+ * the long ones all, and those that are shorter than a step by chance, in proportion to their
+ * length: each that is drawn counts for the whole step. Sums have no bias. The step depends on what
+ * was added before, not on what comes; it is 0 while less is added than the limit: all parts count,
+ * and sums are exact. It doubles at each further limit, and halves after a window that had a
+ * quarter.
+ */
+static __noinline int blame_turn(struct offcpu_cpu *cpu, __u64 now)
+{
+	__u32 window = now >> DRAW_WINDOW_SHIFT, gap;
+	struct offcpu_blame *b;
+
+	if (!cpu)
+		return 0;
+	b = &cpu->blame;
+	if (b->window == window)
+		return 0;
+	gap = b->window + 1 != window;
+	if (b->shift && (gap || b->added < limit_blame / 4))
+		b->shift = b->shift > BLAME_SHIFT_FIRST && !gap ? b->shift - 1 : 0;
+	b->window = window;
+	b->added = 0;
+	b->until = limit_blame;
+	return 0;
+}
+
+static __always_inline void blame_count(struct offcpu_blame *b)
+{
+	if (++b->added <= b->until)
+		return;
+	b->until += limit_blame;
+	if (b->shift < BLAME_SHIFT_MOST)
+		b->shift = b->shift ? b->shift + 1 : BLAME_SHIFT_FIRST;
+}
+
+/* `by` had the CPU for `ns` of the time that the thread `id` was ready. */
+__noinline int blame_add(__u64 id, __u64 by, __u64 ns)
+{
+	__u32 zero = 0;
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+	__u64 step, n = 1;
+
+	if (!cpu)
+		return 0;
+	step = cpu->blame.shift ? 1ull << (cpu->blame.shift & 31) : 0;
+	if (ns < step) {
+		if ((bpf_get_prandom_u32() & (step - 1)) >= ns)
+			return 0;
+		n = step / (ns ?: 1);
+		ns = step;
+	}
+	blame_count(&cpu->blame);
+	culprit_add(id, by, ns, n);
+	return 0;
+}
+
 /* One long wait is looked at so often, at equal distances. */
 __noinline int culprits_of_long(__u64 id, __u64 from, __u64 len)
 {
 	__u64 step = len / OFFCPU_MOMENTS, at = step ? bpf_get_prandom_u32() % step : 0;
 
 	for (__u32 i = 0; i < OFFCPU_MOMENTS; i++) {
-		culprit_add(id, stint_at(from + at), step);
+		blame_add(id, stint_at(from + at), step);
 		at += step;
 	}
 	return 0;
@@ -100,7 +161,7 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 
 		if (!s->id || s->to_ns <= from || begin >= until)
 			break;
-		culprit_add(id, s->id, until - begin);
+		blame_add(id, s->id, until - begin);
 		until = begin;
 	}
 	if (until > from)
@@ -120,7 +181,7 @@ __noinline int culprits_sample(__u64 id, __u64 from, __u64 len)
 		return 0;
 	at = cpu->moment_ns;
 	for (__u32 i = 0; i < 2 * OFFCPU_MOMENTS && at < len; i++) {
-		culprit_add(id, stint_at(from + at), step);
+		culprit_add(id, stint_at(from + at), step, 1);
 		at += step / 2 + bpf_get_prandom_u32() % step;
 	}
 	cpu->moment_ns = at > len ? at - len : 0;
@@ -129,6 +190,9 @@ __noinline int culprits_sample(__u64 id, __u64 from, __u64 len)
 
 static __always_inline void culprits_blame(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 now)
 {
+	if (!id) /* it is not known whose they would be */
+		return;
+	blame_turn(cpu, now);
 	if (!culprit_ns)
 		culprits_add(cpu, id, from, now);
 	else if (now - from < (__u64)culprit_ns * OFFCPU_MOMENTS)

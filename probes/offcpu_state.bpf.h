@@ -31,8 +31,11 @@ __u32 reading;
 /* The loader counts it up when it has taken pairs out of `wakes` whose threads go on: then a
  * thread looks up again which slot its waker has. */
 __u32 wake_turn;
-/* Threads, and pairs, that a CPU has added between two calls to the loader; a power of two. */
-const volatile __u32 fill_wake = 1024;
+/* Threads, and pairs, that a CPU has added between two calls to the loader; powers of two. */
+const volatile __u32 fill_wake = 1024, fill_pairs = 4096;
+/* Of who ran while others waited: how many parts of waits a CPU adds in a window, about
+ * (offcpu_culprit.bpf.h). */
+const volatile __u32 limit_blame = 268;
 
 /* Waits that are drawn whatever the level is, times the limit of draws: the first long ones, and
  * those by credit. */
@@ -91,6 +94,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct offcpu_tally);
 } tally SEC(".maps");
+
+/* By enum offcpu_class: what found no room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, OFFCPU_RESTS);
+	__type(key, __u32);
+	__type(value, struct offcpu_rest);
+} rests SEC(".maps");
+__u32 rests_made; /* 1: something was added */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -155,11 +167,11 @@ static __always_inline void tally_pair_lost(void)
 
 /* `n` came to a map on this CPU: now and then the loader is called, which reads maps before they
  * are full. Nothing goes through the ring. */
-static __always_inline void fill_tell(__u64 n)
+static __always_inline void fill_tell(__u64 n, __u32 each)
 {
 	void *nothing;
 
-	if (n & (fill_wake - 1))
+	if (n & (each - 1))
 		return;
 	nothing = bpf_ringbuf_reserve(&events, 8, 0);
 	if (nothing)
@@ -172,7 +184,7 @@ static __always_inline void tally_pair(void)
 	struct offcpu_tally *t = tally_get();
 
 	if (t)
-		fill_tell(++t->pairs);
+		fill_tell(++t->pairs, fill_pairs);
 }
 
 /* The same of who ran, and who waited. */
@@ -181,7 +193,7 @@ static __always_inline void tally_neighbour(void)
 	struct offcpu_tally *t = tally_get();
 
 	if (t)
-		fill_tell(++t->neighbours);
+		fill_tell(++t->neighbours, fill_pairs);
 }
 
 /* This and other steps are global functions of numbers alone: they are verified once, not at each
@@ -271,6 +283,25 @@ static __always_inline void step_count(struct offcpu_sum *sum, __u64 ns)
 		s->n[step & (OFFCPU_STEPS - 1)]++;
 }
 
+/* Adds a stretch of a thread that has no sum of this class, as the tables are full: how long it was
+ * is exact, whose it was is not known. */
+__noinline int rest_add(__u32 class, __u64 ns)
+{
+	struct offcpu_rest *r = bpf_map_lookup_elem(&rests, &class);
+
+	if (!r) {
+		tally_lost();
+		return 0;
+	}
+	if ((__s64)ns < 0) /* clocks of two CPUs */
+		ns = 0;
+	r->n++;
+	r->total_ns += ns;
+	r->power[log2_of(ns) & (OFFCPU_POWERS - 1)]++;
+	rests_made = 1;
+	return 0;
+}
+
 /* Adds a stretch; to the histogram only with `spread`. A separate function, like others that are
  * called next to the unwinder: its steps leave little stack. Only one CPU at a time reports on one
  * thread and class: no atomics. */
@@ -317,7 +348,7 @@ static __always_inline __u32 sum_slot(struct offcpu_thread *t, __u32 of, __u32 c
 	__u32 what = OFFCPU_SUM_KNOWN | flags << 16 | class;
 
 	if (at->what != what) {
-		at->slot = slot_find(t->id, class, flags);
+		at->slot = t->id ? slot_find(t->id, class, flags) : NO_SLOT;
 		at->what = at->slot == NO_SLOT ? 0 : what;
 	}
 	return at->slot;
@@ -326,7 +357,12 @@ static __always_inline __u32 sum_slot(struct offcpu_thread *t, __u32 of, __u32 c
 static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags,
 			       __u64 ns)
 {
-	slot_add(sum_slot(t, of, class, flags), ns, of != OFFCPU_SUM_RUNNING || spread_running);
+	__u32 slot = sum_slot(t, of, class, flags);
+
+	if (slot == NO_SLOT)
+		rest_add(class, ns);
+	else
+		slot_add(slot, ns, of != OFFCPU_SUM_RUNNING || spread_running);
 }
 
 /* The slot of a pair, created if needed. No other CPU creates it: the kernel wakes a thread under a
@@ -350,7 +386,7 @@ static __noinline __u32 wake_slot(const struct offcpu_wake_key *key)
 	return slot;
 }
 
-/* No atomics, for the same reason. */
+/* No atomics, for the same reason. Of a thread without a number nothing is kept. */
 static __noinline void wake_add(struct offcpu_thread *t, const struct offcpu_wake_key *key,
 				__u64 ns)
 {
@@ -359,6 +395,8 @@ static __noinline void wake_add(struct offcpu_thread *t, const struct offcpu_wak
 	__u32 what = OFFCPU_SUM_KNOWN | turn << 17 | key->context << 16 | key->class;
 	struct offcpu_count *c;
 
+	if (!key->id)
+		return;
 	if (at->what != what || at->waker != key->waker) {
 		at->slot = wake_slot(key);
 		at->waker = key->waker;
@@ -374,7 +412,8 @@ static __noinline void wake_add(struct offcpu_thread *t, const struct offcpu_wak
 	c->total_ns += ns;
 }
 
-__noinline int culprit_add(__u64 id, __u64 by, __u64 ns)
+/* `n` parts of waits, of `ns` together. */
+__noinline int culprit_add(__u64 id, __u64 by, __u64 ns, __u64 n)
 {
 	struct offcpu_culprit_key key = {.id = id, .by = by};
 	struct offcpu_count *c = bpf_map_lookup_elem(&culprits, &key);
@@ -388,9 +427,21 @@ __noinline int culprit_add(__u64 id, __u64 by, __u64 ns)
 		tally_pair_lost();
 		return 0;
 	}
-	c->n++;
+	c->n += n;
 	c->total_ns += ns;
 	return 0;
+}
+
+/* More than this of the ring is full: the loader gets no turn. Then no stacks are taken until it
+ * has had one: what comes meanwhile is in sums, without a stack, and nothing is lost. The rest is
+ * for waits that had begun by then. */
+#define RING_CROWDED (ring_bytes / 4 * 3)
+
+static __always_inline bool ring_crowded(struct offcpu_cpu *cpu)
+{
+	if (cpu->crowded)
+		cpu->crowded = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > RING_CROWDED / 2;
+	return cpu->crowded;
 }
 
 /* The share is one in 2^shift, from now on: where it changes a block begins. */

@@ -457,6 +457,11 @@ uint32_t hooks_epoch_end(struct hooks *k)
 	return __atomic_fetch_add(&k->skel->bss->disk_epoch, 1, __ATOMIC_SEQ_CST);
 }
 
+void hooks_reduce(struct hooks *k, uint32_t step)
+{
+	__atomic_store_n(&k->skel->bss->calls_shift, 2 * step, __ATOMIC_RELAXED);
+}
+
 void hooks_slowest_reset(struct hooks *k)
 {
 	int fd = bpf_map__fd(k->skel->maps.slowest);

@@ -44,6 +44,8 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct hooks_want
 	       hooks_slow slow, void *ctx, struct err *e);
 struct bpf_object *hooks_object(const struct hooks *k);
 int hooks_attach(struct hooks *k, struct err *e);
+/* From now on one read or write of a file in 4^step is looked at, and counts for all of these. */
+void hooks_reduce(struct hooks *k, uint32_t step);
 /* No program runs any more; the sums can still be read. */
 void hooks_detach(struct hooks *k);
 void hooks_close(struct hooks *k);

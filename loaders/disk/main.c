@@ -211,6 +211,11 @@ static void disk_tally(void *state, struct family_tally *out)
 	*out = (struct family_tally){.seen = n + lost.slow, .lost = lost.slow, .no_room = n};
 }
 
+static void disk_reduce(void *state, uint32_t step)
+{
+	hooks_reduce(&((struct disk *)state)->hooks, step);
+}
+
 static void disk_close(void *state)
 {
 	struct disk *d = state;
@@ -259,6 +264,7 @@ static const struct family disk_family = {
 	.last_read = disk_last_read,
 	.clock = disk_clock,
 	.tally = disk_tally,
+	.reduce = disk_reduce,
 	.detach = disk_detach,
 	.close = disk_close,
 	.check = disk_check,

@@ -245,6 +245,11 @@ int hooks_attach(struct hooks *k, struct err *e)
 	return 0;
 }
 
+void hooks_reduce(struct hooks *k, uint32_t step)
+{
+	__atomic_store_n(&k->skel->bss->conns_shift, 2 * step, __ATOMIC_RELAXED);
+}
+
 void hooks_detach(struct hooks *k, struct taps *with)
 {
 	hooks_alive(k, 0);

@@ -45,6 +45,8 @@ void hooks_parser(struct hooks *k, uint32_t tgid);
 void hooks_agents(struct hooks *k, uint32_t n);
 int hooks_attach(struct hooks *k, struct err *e);
 /* None of them runs when this returns; `with`: neither do these. */
+/* From now on one connection in 4^step is read. */
+void hooks_reduce(struct hooks *k, uint32_t step);
 void hooks_detach(struct hooks *k, struct taps *with);
 /* Sign of life, for the families that read which request a thread serves; 0: this family ends. At
  * least once a second. */

@@ -286,6 +286,11 @@ static void l7_tally(void *state, struct family_tally *out)
 				     .helper = (uint32_t)l->parser.pid};
 }
 
+static void l7_reduce(void *state, uint32_t step)
+{
+	hooks_reduce(&((struct l7 *)state)->hooks, step);
+}
+
 static int l7_wake_fd(void *state)
 {
 	struct l7 *l = state;
@@ -346,6 +351,7 @@ static const struct family l7_family = {
 	.wake_fd = l7_wake_fd,
 	.clock = l7_clock,
 	.tally = l7_tally,
+	.reduce = l7_reduce,
 	.detach = l7_detach,
 	.close = l7_close,
 	.check = l7_check,

@@ -392,6 +392,17 @@ static void mem_tick(void *state)
 				       clock_boot_ns()));
 }
 
+/* The programs' periods follow at the next tick. Of a process pages are looked at as often as ever:
+ * what it holds is said by the minute. */
+static void mem_reduce(void *state, uint32_t step)
+{
+	struct mem *m = state;
+
+	period_reduce(&m->period, step);
+	period_reduce(&m->major_period, step);
+	period_reduce(&m->hugefaults.period, step);
+}
+
 static struct held *held_of(struct mem *m, const struct family_host *h)
 {
 	const bool always = h->bucket_s >= FAMILY_ALWAYS_S;
@@ -602,6 +613,7 @@ static const struct family mem_family = {
 	.clock = mem_clock,
 	.tally = mem_tally,
 	.seen = mem_seen,
+	.reduce = mem_reduce,
 	.detach = mem_detach,
 	.close = mem_close,
 	.check = mem_check,

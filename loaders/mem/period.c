@@ -17,26 +17,42 @@ void period_init(struct period *p, uint32_t fixed, uint32_t rate, uint32_t least
 	p->wanted = fixed ? fixed : least < PERIOD_MIN ? least : 4 * least;
 }
 
+void period_reduce(struct period *p, uint32_t step)
+{
+	p->shift = 2 * step;
+}
+
 static double bounded(const struct period *p, double x)
 {
 	return x < p->least ? p->least : x > PERIOD_MAX ? PERIOD_MAX : x;
 }
 
+static double reduced(const struct period *p)
+{
+	double x = p->wanted * (double)(1u << p->shift);
+
+	return x > PERIOD_MAX ? PERIOD_MAX : x;
+}
+
 static bool holds(const struct period *p)
 {
-	return p->now && p->wanted <= 1.25 * p->from && p->from <= 1.25 * p->wanted &&
+	double wanted = reduced(p);
+
+	return p->now && wanted <= 1.25 * p->from && p->from <= 1.25 * wanted &&
 	       p->faults < p->drawn + (uint64_t)PERIOD_DRAWS * p->now;
 }
 
 /* [0.75, 1.25) of it */
 static uint32_t varied(struct period *p)
 {
+	double wanted = reduced(p);
+
 	if (holds(p))
 		return p->now;
 	p->random = hash_u64(HASH_SEED, p->random);
-	p->now = p->wanted < 2 ? 1 :
-				 (uint32_t)(p->wanted * (0.75 + (double)(p->random % 1024) / 2048));
-	p->from = p->wanted;
+	p->now = wanted < 2 ? 1 :
+			      (uint32_t)(wanted * (0.75 + (double)(p->random % 1024) / 2048));
+	p->from = wanted;
 	p->drawn = p->faults;
 	return p->now;
 }

@@ -20,6 +20,7 @@ struct period {
 	uint32_t fixed; /* 0: by the number of faults */
 	uint32_t rate;  /* samples a second that are wanted */
 	uint32_t least; /* the shortest period */
+	uint32_t shift; /* samples are one in 2^shift of those */
 	double wanted;  /* before it is varied */
 	double from;    /* what `now` was varied from */
 	uint32_t now;   /* in force; 0: none yet */
@@ -31,6 +32,8 @@ struct period {
 
 /* `least`: PERIOD_MIN, or 1 of faults that are rare. */
 void period_init(struct period *p, uint32_t fixed, uint32_t rate, uint32_t least);
+/* One in 4^step of the samples. */
+void period_reduce(struct period *p, uint32_t step);
 /* The period from now on; `faults`: all so far. */
 uint32_t period_next(struct period *p, uint64_t faults, int64_t now_ns);
 

@@ -198,6 +198,11 @@ int hooks_attach(struct hooks *k, struct err *e)
  * detached first. One that is reset after that must not be reported as something else: so those for
  * resets are last.
  */
+void hooks_reduce(struct hooks *k, uint32_t step)
+{
+	__atomic_store_n(&k->skel->bss->talks_shift, 2 * step, __ATOMIC_RELAXED);
+}
+
 void hooks_detach(struct hooks *k)
 {
 	static const enum hook order[] = {HOOK_SENT,   HOOK_RECEIVED,  HOOK_DESTROY, HOOK_STATE,

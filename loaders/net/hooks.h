@@ -52,6 +52,9 @@ int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, 
 struct bpf_object *hooks_object(const struct hooks *k);
 int hooks_attach(struct hooks *k, struct err *e);
 /* The tracepoints; what is there can still be read. */
+/* From now on one message of Unix and UDP sockets in 4^step is looked at, and counts for all of
+ * these. */
+void hooks_reduce(struct hooks *k, uint32_t step);
 void hooks_detach(struct hooks *k);
 void hooks_close(struct hooks *k);
 

@@ -55,6 +55,7 @@ struct net {
 	bool unsettled; /* one was left for the next reading, because its process is not known yet
 			 */
 	struct family_host *h; /* of the reading that goes on */
+	uint32_t step;         /* how much less than all it does: 0 all */
 	bool over;             /* the last reading: nothing is waited for */
 	int64_t known_ns;      /* sonde-maps has reported all events up to then */
 	int64_t talk_ns, read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
@@ -313,6 +314,7 @@ static bool reading_due(const struct net *n, const struct family_host *h, int64_
 
 	if (n->unsettled || begun(n) > n->begun + n->short_ones)
 		every = n->conns.n > READ_MANY ? 2 * READ_NEW_NS : READ_NEW_NS;
+	every <<= n->step;
 	if ((int64_t)h->bucket_s * NSEC_PER_SEC < every)
 		every = (int64_t)h->bucket_s * NSEC_PER_SEC;
 
@@ -414,6 +416,14 @@ static void net_detach(void *state)
 	hooks_detach(&n->hooks);
 }
 
+static void net_reduce(void *state, uint32_t step)
+{
+	struct net *n = state;
+
+	n->step = step;
+	hooks_reduce(&n->hooks, step);
+}
+
 static void net_close(void *state)
 {
 	struct net *n = state;
@@ -450,6 +460,7 @@ static const struct family net_family = {
 	.last_read = net_last_read,
 	.clock = net_clock,
 	.tally = net_tally,
+	.reduce = net_reduce,
 	.detach = net_detach,
 	.close = net_close,
 	.check = net_check,

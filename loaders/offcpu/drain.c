@@ -10,6 +10,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/load/mapread.h"
 #include "loaders/lib/host/names/naming.h"
+#include "loaders/offcpu/rest.h"
 #include "loaders/offcpu/thread.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -394,6 +395,16 @@ static void wait_hist(struct store_wait *x, const uint32_t hist[HIST_SLOTS])
 	x->hist = hist + (x->n_hist ? x->first_slot : 0);
 }
 
+/* Of a thread that is forgotten. */
+static void stray_put(struct reading *r, const struct offcpu_key *key, const struct offcpu_sum *sum)
+{
+	const struct store_wait x = {
+		.class = (enum store_wait_class)key->class, .n = sum->n, .total_ns = sum->total_ns};
+
+	if (x.n)
+		rest_put(r->d->maps.rest, r->h, r->utc_ns, &x);
+}
+
 static void sum_read(void *ctx, const void *key_, const void *value)
 {
 	struct reading *r = ctx;
@@ -410,7 +421,7 @@ static void sum_read(void *ctx, const void *key_, const void *value)
 	before = sum_before(r->d, &key, slot);
 	if (!before) { /* created since `who` was read: next time */
 		if (who_forgotten(r->d, key.id)) {
-			r->d->lost += r->d->maps.sums[slot].n;
+			stray_put(r, &key, &r->d->maps.sums[slot]);
 			sum_remove(r, &key, slot);
 		}
 		return;
@@ -761,6 +772,7 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 	if (h->bucket_s >= FAMILY_ALWAYS_S)
 		briefs_judge(&r);
 	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(uint32_t), sum_read, &r);
+	rest_read(d->maps.rest, h, r.utc_ns);
 	evicted_read(&r);
 	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(uint32_t), wake_read,
 		     &r);

@@ -18,6 +18,7 @@
 #include "schema/base/idmap.h"
 
 struct family_host;
+struct rest;
 
 #define DRAIN_KEPT_NS   15000000000 /* JOIN_PATIENCE_NS */
 #define DRAIN_KEPT_MOST 16384       /* ended threads: 2 MB */
@@ -32,6 +33,7 @@ struct drain_maps {
 	struct offcpu_count *wake_sums; /* the same */
 	uint32_t n_wake_sums;
 	uint32_t *wake_turn; /* the program's */
+	struct rest *rest;   /* borrowed */
 };
 
 struct drain {
@@ -43,7 +45,6 @@ struct drain {
 	uint32_t n_seen;
 	struct drain_count **evicted; /* taken out by the last reading, of threads that go on */
 	size_t n_evicted, cap_evicted;
-	uint64_t lost;       /* stretches of a thread that is not known: `who` had no room for it */
 	uint64_t pairs_lost; /* that were read, of a thread that is not known any more */
 	uint32_t turn;       /* readings so far */
 	int64_t read_ns;     /* boot clock: when the last one was */

@@ -31,8 +31,10 @@
 #include "loaders/offcpu/drain.h"
 #include "loaders/offcpu/hooks.h"
 #include "loaders/offcpu/join.h"
+#include "loaders/offcpu/pace.h"
 #include "loaders/offcpu/quota.h"
 #include "loaders/offcpu/record.h"
+#include "loaders/offcpu/rest.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
 #include "schema/base/cleanup.h"
@@ -51,11 +53,13 @@
 #define READY_PART        2  /* of the rate: stacks of threads that could have run all the time */
 /* of time that threads were ready: how often the CPU's current thread is sampled */
 #define CULPRIT_ALWAYS_NS 50000000
+#define BLAMES            2000 /* parts of waits a second on each CPU, of which it is told who ran */
 #define STACK_RATE_MAX    1000000
 #define WAKES_PART        4          /* of the rate: stacks of wakers */
 #define WINDOW_NS         (1u << 27) /* of the program's limits */
 #define READ_S            10 /* seconds between two readings, where buckets are not shorter */
 #define THREADS_LEAST     4096
+#define THREADS_LIVE      8192 /* the same with short buckets */
 #define THREADS_MOST      262144
 #define SUMS_EACH         4 /* kinds of stretch of a thread, in the mean */
 /* powers of two that a sum has steps of, in the mean of all that there is room for */
@@ -89,6 +93,8 @@ struct offcpu {
 	struct offcpu_count *wake_sums;
 	struct join join;
 	struct quota quota;
+	struct rest rest;
+	struct pace pace;      /* with short buckets */
 	int64_t second;        /* of UTC: the last one that was looked at */
 	struct filling filled; /* by the last reading */
 	uint32_t step;         /* how much less than all it does: 0 all */
@@ -148,10 +154,10 @@ static bool switch_has_end(void)
 	return has;
 }
 
-static uint32_t map_room(void)
+static uint32_t map_room(bool always)
 {
 	uint64_t want = thread_count() * 4;
-	uint32_t room = THREADS_LEAST;
+	uint32_t room = always ? THREADS_LEAST : THREADS_LIVE;
 
 	while (room < want && room < THREADS_MOST)
 		room *= 2;
@@ -170,7 +176,8 @@ static uint32_t wake_each(uint32_t room, uint32_t cpus)
 
 static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 {
-	uint32_t room = map_room(), ring = maproom_ring(c->cpus, 1u << 20, 1u << 20, 4u << 20);
+	uint32_t room = map_room(c->bucket_s >= FAMILY_ALWAYS_S),
+		 ring = maproom_ring(c->cpus, 1u << 20, 1u << 20, 4u << 20);
 
 	bpf_map__set_max_entries(skel->maps.threads, room);
 	bpf_map__set_max_entries(skel->maps.who, room * 2);
@@ -187,7 +194,9 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.events, skel->rodata->ring_bytes);
 	bpf_map__set_max_entries(skel->maps.late, (uint32_t)c->late_bytes);
 	skel->rodata->fill_wake = wake_each(room, c->cpus);
+	skel->rodata->fill_pairs = wake_each(room * 4, c->cpus);
 	maproom_fixed(skel->obj);
+	skel->rodata->ring_bytes = bpf_map__max_entries(skel->maps.events);
 }
 
 /* What a thread waits for in each system call, as the program's classes. */
@@ -244,6 +253,7 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 
 	scope_configure(skel->obj, t, &skel->rodata->scope);
 	classes_fill(skel->rodata->syscall_class);
+	skel->rodata->limit_blame = in_window(BLAMES);
 	skel->rodata->culprit_ns = c->bucket_s < FAMILY_ALWAYS_S ? 0 : CULPRIT_ALWAYS_NS;
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->syscall_futex = SYS_futex;
@@ -446,10 +456,14 @@ static int offcpu_attach(void *state, struct err *e)
 		.wake_sums = o->wake_sums,
 		.n_wake_sums = bpf_map__max_entries(o->skel->maps.wake_sums),
 		.wake_turn = &o->skel->bss->wake_turn,
+		.rest = &o->rest,
 	};
 	int64_t begin_ns;
 	int err;
 
+	o->rest.fd = bpf_map__fd(o->skel->maps.rests);
+	o->rest.made = &o->skel->bss->rests_made;
+	o->rest.at_end = o->skel->rodata->at_end;
 	quota_read(&o->quota, NULL, clock_boot_ns());
 	err = hooks_attach(o->skel, o->plain, o->links, e);
 	begin_ns = clock_boot_ns();
@@ -470,6 +484,8 @@ static void offcpu_reduce(void *state, uint32_t step)
 }
 
 /* ---- reading ---- */
+
+static void offcpu_tally(void *state, struct family_tally *out);
 
 /* The program's tally, by CPU; NULL: it cannot be read. The caller frees it. */
 static struct offcpu_tally *tally_read(const struct offcpu *o, int *n)
@@ -535,6 +551,22 @@ static bool is_time(const struct family_host *h, int64_t second)
 	return h->bucket_s < READ_S || h->fine_s || !(second % READ_S);
 }
 
+/* Where no rate was asked for, and no sonded holds the cost. */
+static void rate_follow(struct offcpu *o, const struct family_host *h, int64_t now_ns)
+{
+	struct family_tally sum;
+	uint32_t before = o->pace.rate, rate;
+
+	if (h->bucket_s >= FAMILY_ALWAYS_S || opts.stack_rate != NOT_GIVEN || o->step)
+		return;
+	if (!o->pace.asked)
+		pace_init(&o->pace, stack_rate);
+	offcpu_tally(o, &sum);
+	rate = pace_next(&o->pace, sum.run_ns + (uint64_t)clock_cpu_ns(), now_ns);
+	if (before && rate != before)
+		limits_set(o->skel, rate, rate);
+}
+
 /* As soon as a second of UTC is over, so that a reading lies in one bucket; one more within it if
  * the maps fill. */
 static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
@@ -553,6 +585,7 @@ static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 			store_slowed(h->store, h->run, now_ns + h->offset_ns - NSEC_PER_SEC / 2,
 				     o->step, rate_at(o->step));
 		join_settle(&o->join, h, now_ns);
+		rate_follow(o, h, now_ns);
 	}
 	o->second = second;
 	second++;
@@ -641,9 +674,7 @@ static void offcpu_tally(void *state, struct family_tally *out)
 	int n;
 	cleanup_free struct offcpu_tally *per_cpu = tally_read(o, &n);
 
-	*out = (struct family_tally){.seen = o->drain.lost + o->drain.pairs_lost,
-				     .no_room = o->drain.lost,
-				     .pairs = o->drain.pairs_lost};
+	*out = (struct family_tally){.seen = o->drain.pairs_lost, .pairs = o->drain.pairs_lost};
 	for (int i = 0; per_cpu && i < n; i++)
 		tally_add(out, &per_cpu[i]);
 }
@@ -665,7 +696,7 @@ static void offcpu_check(struct check *c, uint32_t freq)
 			"sched_switch reports the state in which a thread leaves the CPU" :
 			"sched_switch does not report the state in which a thread leaves the CPU: it is read from the thread");
 	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u",
-		  (unsigned long long)thread_count(), map_room());
+		  (unsigned long long)thread_count(), map_room(true));
 }
 
 static const struct family offcpu_family = {

@@ -25,6 +25,8 @@
  * 9. The descriptor of a process whose table has more than NR_OPEN_DEFAULT is not in an array that
  * the verifier trusts. From 6.2 on bpf_rdonly_cast lets a program load from any address (the
  * programs `_cast`); before, each load is a call of a helper, some 13 ns.
+ * 10. Where less is to be done, one read or write in 2^calls_shift is looked at, by chance, and
+ * counts for all of these.
  */
 #ifndef SONDE_PROBES_DISK_CALLS_BPF_H
 #define SONDE_PROBES_DISK_CALLS_BPF_H
@@ -80,6 +82,16 @@ DISK_HASH(disk_rest_calls, 4096, struct disk_sync_key, struct disk_calls);
 DISK_HASH(ringing, 16384, __u64, struct disk_ringing);
 
 static const struct disk_calls no_calls;
+
+/* Rule 10; the loader sets it, and may change it while the programs run. */
+__u32 calls_shift;
+
+/* true: this one is left out. */
+static __always_inline bool call_draw(__u32 *shift)
+{
+	*shift = calls_shift & 31;
+	return *shift && bpf_get_prandom_u32() & ((1u << *shift) - 1);
+}
 
 /* Rule 6; the loader sets it to 0 at the end of an epoch. */
 volatile __u32 calls_named;
@@ -154,7 +166,7 @@ static __always_inline int call_begin(__u64 fd, __u32 call, bool casts)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct disk_calling c = {.call = call}, *to;
 
-	if (!is_file_of(task, (__u32)fd, casts, &c))
+	if ((call != DISK_RESIZE && call_draw(&c.shift)) || !is_file_of(task, (__u32)fd, casts, &c))
 		return PASS_ON;
 	c.begin_ns = bpf_ktime_get_ns();
 	to = bpf_task_storage_get(&calling, task, NULL, GET_CREATE);
@@ -217,6 +229,7 @@ static __always_inline void call_add(struct disk_sync_key *key, const struct dis
 {
 	__u64 now = bpf_ktime_get_ns(), ns = now > begin_ns && begin_ns ? now - begin_ns : 0;
 	struct disk_calls *s = calls_get(key, c->blocks, begin_ns);
+	__u64 one = 1ull << (c->shift & 31);
 
 	if (!s)
 		return;
@@ -227,17 +240,17 @@ static __always_inline void call_add(struct disk_sync_key *key, const struct dis
 		__sync_fetch_and_add(&calls_named, 1);
 		inode_names(key->ino, key->dev, (struct inode___pages *)c->inode);
 	}
-	__sync_fetch_and_add(&s->calls, 1);
+	__sync_fetch_and_add(&s->calls, one);
 	if (key->call == DISK_RESIZE)
-		__sync_fetch_and_add(&s->resizes, 1);
+		__sync_fetch_and_add(&s->resizes, one);
 	if (ret > 0)
-		__sync_fetch_and_add(&s->bytes, ret);
+		__sync_fetch_and_add(&s->bytes, ret * one);
 	else if (ret < 0)
-		__sync_fetch_and_add(&s->errors, 1);
+		__sync_fetch_and_add(&s->errors, one);
 	if (!begin_ns)
 		return;
-	__sync_fetch_and_add(&s->ns, ns);
-	__sync_fetch_and_add(&s->hist[slot_of(ns / 1000) & (DISK_SLOTS - 1)], 1);
+	__sync_fetch_and_add(&s->ns, ns * one);
+	__sync_fetch_and_add(&s->hist[slot_of(ns / 1000) & (DISK_SLOTS - 1)], one);
 }
 
 static __always_inline void call_end(const struct disk_calling *c, __s64 ret)
@@ -305,7 +318,7 @@ static __always_inline int ring_begin(struct io_kiocb *req)
 	__u64 id = (__u64)req;
 	__u32 call;
 
-	if (!ring_call(BPF_CORE_READ(req, opcode), &call))
+	if (!ring_call(BPF_CORE_READ(req, opcode), &call) || call_draw(&r.shift))
 		return 0;
 	who_fill(&r.who);
 	r.begin_ns = bpf_ktime_get_ns();
@@ -335,6 +348,7 @@ static __always_inline int ring_end(struct io_kiocb *req)
 	r = bpf_map_lookup_elem(&ringing, &id);
 	if (r && file && is_file((struct inode___pages *)BPF_CORE_READ(file, f_inode), false, &c)) {
 		begin_ns = r->begin_ns;
+		c.shift = r->shift;
 		key.who = r->who;
 		key.ino = c.ino;
 		key.dev = c.dev;

@@ -36,6 +36,8 @@
  * well: what an answer says at its end (gRPC-Web's status).
  * 7. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
  *    while little happens.
+ * 8. Where less is to be done, one connection in 2^conns_shift is read, by its socket's address. Of
+ *    the others positions go on: their bytes are missing, as those of rule 3.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
 #define SONDE_PROBES_L7_DATA_BPF_H
@@ -736,6 +738,14 @@ static __noinline int body_moved(struct walk *w, struct l7_sock *e, __u32 how, _
 	return 0;
 }
 
+/* Rule 8; the loader sets it, and may change it while the programs run. */
+__u32 conns_shift;
+
+static __always_inline bool is_left(__u64 sk)
+{
+	return L7_WANT_SLOT(sk) >> 4 & ((1u << (conns_shift & 7)) - 1);
+}
+
 /*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the
  * name. `how`: the direction, flags, slot. A global function: the verifier looks at it once, and
@@ -778,6 +788,8 @@ __noinline int moved(__u64 key, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 	w->plain = e->plain;
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
+	if (conns_shift && is_left((__u64)sk))
+		return request_hidden(e, dir, at_ns);
 	if (e->side == L7_SIDE_SERVER)
 		at_ns = request_note(e, dir, at_ns, (__u64)sk);
 	else if (dir == L7_OUT)

@@ -89,23 +89,53 @@ static const struct family_setting JAVA_SETTINGS[] = {
 	{{0}},
 };
 
+static const struct family_less OFFCPU_LESS[] = {
+	{"fewer stacks, exact sums", "took fewer stacks", "sums are exact, some are under [no stack]"},
+	{"fewer stacks, exact sums", "took fewer stacks", "sums are exact, some are under [no stack]"},
+	{"no stacks, exact sums", "took no stacks", "sums are exact, all are under [no stack]"},
+};
+
+static const struct family_less MEM_LESS[] = {
+	{"1 in 4 of its samples", "took 1 in 4 of its samples of page faults", "amounts are right, but what rarely grows may be missing"},
+	{"1 in 16 of its samples", "took 1 in 16 of its samples of page faults", "amounts are right, but what rarely grows may be missing"},
+};
+
+static const struct family_less DISK_LESS[] = {
+	{"1 in 4 reads and writes of files", "looked at 1 in 4 reads and writes of files",
+	 "how many these are, their bytes and times are estimates; requests of disks are exact"},
+	{"1 in 16 reads and writes of files", "looked at 1 in 16 reads and writes of files",
+	 "how many these are, their bytes and times are estimates; requests of disks are exact"},
+};
+
+static const struct family_less NET_LESS[] = {
+	{"1 in 4 messages of Unix and UDP sockets", "looked at 1 in 4 messages of Unix and UDP sockets",
+	 "their bytes are estimates; TCP connections are exact"},
+	{"1 in 16 messages of Unix and UDP sockets", "looked at 1 in 16 messages of Unix and UDP sockets",
+	 "their bytes are estimates; TCP connections are exact"},
+};
+
+static const struct family_less L7_LESS[] = {
+	{"requests of 1 in 4 connections", "read 1 in 4 connections", "the requests of the others are missing"},
+	{"requests of 1 in 16 connections", "read 1 in 16 connections", "the requests of the others are missing"},
+};
+
 /* The Makefile reads names from here: each entry begins with .name. */
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .has_ring = true, .steps = 3, .event = "sample",
 	 .nothing = "no samples: nothing that was asked for ran on a CPU"},
-	{.name = "offcpu", .has_ring = true, .event = "event", .steps = 3, .by_switches = true, .standing = true},
-	{.name = "mem", .has_pages = true, .event = "page fault", .settings = MEM_SETTINGS,
+	{.name = "offcpu", .has_ring = true, .event = "event", .steps = 3, .less = OFFCPU_LESS, .by_switches = true, .standing = true},
+	{.name = "mem", .has_pages = true, .steps = 2, .less = MEM_LESS, .event = "page fault", .settings = MEM_SETTINGS,
 	 .nothing = "no page faults: no process that was asked for touched new memory"},
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event",
 	 .nothing = "no heap profiles: no Go program that may be read ran"},
 	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row", .settings = HOST_SETTINGS},
-	{.name = "disk", .event = "row", .settings = DISK_SETTINGS, .shown_by = "disk",
+	{.name = "disk", .steps = 2, .less = DISK_LESS, .event = "row", .settings = DISK_SETTINGS, .shown_by = "disk",
 	 .nothing = "no requests of disks: nothing that was asked for read or wrote one"},
 	{.name = "gpu", .rights = FAMILY_READS, .event = "row", .settings = GPU_SETTINGS},
 	{.name = "scrape", .rights = FAMILY_READS, .event = "event", .settings = SCRAPE_SETTINGS,
 	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},
-	{.name = "net", .rights = FAMILY_LOADS, .event = "row", .shown_by = "net"},
-	{.name = "l7", .word = "requests", .has_ring = true, .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS, .shown_by = "requests"},
+	{.name = "net", .steps = 2, .less = NET_LESS, .rights = FAMILY_LOADS, .event = "row", .shown_by = "net"},
+	{.name = "l7", .word = "requests", .steps = 2, .less = L7_LESS, .has_ring = true, .rights = FAMILY_LOADS, .event = "event", .settings = L7_SETTINGS, .shown_by = "requests"},
 	{.name = "probe", .rights = FAMILY_PROBES, .event = "event", .settings = PROBE_SETTINGS,
 	 .nothing = "no hits: nothing that was asked for came to these places"},
 	{.name = "logs", .has_ring = true, .rights = FAMILY_READS, .event = "row", .settings = LOGS_SETTINGS,
@@ -131,6 +161,11 @@ const struct probe_family *family_named(const char *name)
 		if (!strcmp(f->name, name) || (f->word && !strcmp(f->word, name)))
 			return f;
 	return NULL;
+}
+
+const struct family_less *family_less(const struct probe_family *f, unsigned int step)
+{
+	return f && f->less && step && step <= f->steps ? &f->less[step - 1] : NULL;
 }
 
 const char *families_always(void)

@@ -35,6 +35,12 @@ struct family_setting { /* a key of section [record] in sonde.conf */
 			       or, of one that enables, "on"; NULL: none */
 };
 
+struct family_less {        /* what a family does at a step (probe_family.steps), in words */
+	const char *status; /* "fewer stacks, exact sums" */
+	const char *did;    /* "took fewer stacks" */
+	const char *answer; /* what that costs an answer: "sums are exact" */
+};
+
 struct probe_family {
 	const char *name; /* its loader is sonde-NAME; runs in the store carry this name */
 	const char *word; /* a second name; NULL: none */
@@ -45,10 +51,11 @@ struct probe_family {
 	unsigned int
 		steps; /* how many steps its loader can be reduced by while it runs, before sonded
 			  stops it; a loader with a rate is restarted at half of it instead */
-	bool by_switches; /* its cost grows with the rate of context switches */
-	bool has_mode;    /* its loader takes --mode and --rate */
-	bool has_pages;   /* its loader takes --pages */
-	bool has_tls;     /* its loader takes --tls, and family l7 reads what it shows */
+	const struct family_less *less; /* at each of the steps; NULL: its rate says it */
+	bool by_switches;               /* its cost grows with the rate of context switches */
+	bool has_mode;                  /* its loader takes --mode and --rate */
+	bool has_pages;                 /* its loader takes --pages */
+	bool has_tls; /* its loader takes --tls, and family l7 reads what it shows */
 	enum family_rights rights;
 	const char *event; /* what its loader counts: "sample", "event" */
 	const char
@@ -68,6 +75,8 @@ const struct probe_family *family_named(const char *name);
 /* "cpu,offcpu" (NULL: the default ones) -> out[FAMILIES_MAX], each once, in the order given.
  * EXIT_USAGE. */
 int families_of(const char *list, const struct probe_family **out, size_t *n, struct err *e);
+/* What this family does at `step`, 1 to its number of steps; NULL: there are no words for it. */
+const struct family_less *family_less(const struct probe_family *f, unsigned int step);
 /* The n-th setting of all families, and its family (`of` may be NULL). NULL past the last. */
 const struct family_setting *family_setting(size_t n, const struct probe_family **of);
 

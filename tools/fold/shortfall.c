@@ -12,6 +12,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/units.h"
+#include "schema/families/families.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/fold/unread.h"
@@ -134,6 +135,7 @@ static void group_times(const struct group *g, struct strbuf *s)
 static void group_say(const struct group *g, struct strbuf *s)
 {
 	const struct shedlog_span *of = g->of;
+	const struct family_less *less = family_less(family_named(of->family), of->n);
 
 	strbuf_addf(s, "family %s ", of->family);
 	switch (of->state) {
@@ -145,10 +147,10 @@ static void group_say(const struct group *g, struct strbuf *s)
 				 ": times are right, but what ran rarely may be missing");
 		return;
 	case SHEDLOG_STEP:
-		strbuf_addf(s, "took %s stacks", of->n < of->of ? "fewer" : "no");
+		strbuf_addstr(s, less ? less->did : "did less");
 		group_times(g, s);
-		strbuf_addf(s, ", because " CPU_LIMIT ": sums are exact, %s are under [no stack]",
-			    of->n < of->of ? "some" : "all");
+		strbuf_addf(s, ", because " CPU_LIMIT "%s%s", less ? ": " : "",
+			    less ? less->answer : "");
 		return;
 	case SHEDLOG_CPU:
 	case SHEDLOG_MEMORY:

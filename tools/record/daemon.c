@@ -162,12 +162,12 @@ static void print_less(const json_t *o, const char *family)
 {
 	const struct probe_family *f = family_named(family);
 	double step = number(o, "step");
+	const struct family_less *less = step > 0 ? family_less(f, (unsigned int)step) : NULL;
 
 	if (number(o, "hz") > 0)
 		printf(", %.0f Hz", number(o, "hz"));
-	else if (f && step > 0)
-		printf(", step %.0f of %u: %s", step, f->steps,
-		       step < f->steps ? "fewer stacks, exact sums" : "no stacks, exact sums");
+	else if (less)
+		printf(", step %.0f of %u: %s", step, f->steps, less->status);
 }
 
 static void print_service(const json_t *s)

@@ -3,6 +3,7 @@
 exact all the same; never under `ring`. SONDE_MAP_ENTRIES makes the tables small (loaders/lib/bpf/load/maproom.h)."""
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -45,10 +46,56 @@ def test_pairs_of_threads_that_find_no_room_are_lost_as_such_and_each_thread_is_
     assert "how long each waited is" in " ".join(sonde("status", store=store, check=True).stdout.split())
 
 
-def test_threads_that_find_no_room_are_lost(capture):
-    run = capture("--comm", "waits", program="sonde-offcpu", env=small(totals=1))
+def whole(done):
+    assert not any(done["lost"][reason] for reason in ("ring", "room")), done["lost"]
+    assert done["seen"] == done["samples"] + done["lost_total"], done
+
+
+@pytest.mark.parametrize("table", ["totals", "who"])
+def test_threads_that_find_no_room_are_stored_together_and_nothing_is_lost(store, capture, table):
+    """Without a sum or a number of its own, a thread's waits are those of `[no room]`: by reason as many as the threads know of."""
+    run = capture("--comm", "waits", program="sonde-offcpu", env=small(**{table: 1}))
+    told = Work("waits", "run", f"pipe:{THREADS}:{WAITS}:3").told()
+    whole(run.stop())
+    (row,) = sql_all(store, "SELECT sum(count) AS n, sum(total_ns) AS ns FROM wait_totals WHERE reason = 'pipe' AND comm IN ('waits', '[no room]')"
+                            " AND NOT unfinished")
+    threads = told["threads"]
+    least, most = (sum(of(t["count"], t["switches"]) for t in threads) for of in (min, max))
+    assert 0.98 * least <= row["n"] <= 1.02 * most, (row, told)
+    ran = sum(t["delay_ns"] + t["ran_ns"] + 50_000 * t["count"] for t in threads)
+    assert sum(t["ns"] for t in threads) - ran <= row["ns"] <= sum(t["ns"] for t in threads) + 50_000, (row, told)
+    (other,) = sql_all(store, "SELECT sum(count) AS n FROM wait_totals WHERE comm = '[no room]' AND pid = 0")
+    assert other["n"] >= THREADS * WAITS // 2, other
+
+
+def test_threads_that_are_not_followed_are_lost(capture):
+    run = capture("--comm", "waits", program="sonde-offcpu", env=small(threads=1))
     Work("waits", "run", f"pipe:{THREADS}:{WAITS}:3").told()
-    books(run.stop(), THREADS * WAITS)
+    run.child.send_signal(signal.SIGINT)  # interrupted before it stored anything: not 0
+    books(run.wait(), THREADS * WAITS)
+
+
+def test_a_loader_that_gets_no_turn_loses_nothing(store, capture):
+    """It is stopped, while more processes come and go, and more waits are drawn, than there is room for. Their waits by reason are all there."""
+    need_root()
+    run = capture("--comm", "waits", "--stack-rate", "100000", program="sonde-offcpu",
+                  env=small(who=64, totals=256, events=65536, culprits=4096))
+    os.kill(run.pid, signal.SIGSTOP)
+    try:
+        told = [Work("waits", "run", "sleep:3:40:1").told() for _ in range(40)]
+    finally:
+        os.kill(run.pid, signal.SIGCONT)
+    whole(run.stop())
+    rows = {r["comm"]: r for r in sql_all(store, "SELECT comm, sum(count) AS n, sum(total_ns) AS ns FROM wait_totals WHERE reason = 'sleep'"
+                                                 " AND NOT unfinished GROUP BY comm")}
+    threads = [t for work in told for t in work["threads"]]
+    n, ns = (sum(r[of] for r in rows.values()) for of in ("n", "ns"))
+    assert set(rows) <= {"waits", "[no room]"} and rows["[no room]"]["n"] > 1000, rows
+    assert 0.98 * sum(t["count"] for t in threads) <= n <= 1.02 * sum(t["count"] for t in threads), (rows, n)
+    assert ns <= sum(t["ns"] + 50_000 for t in threads), (rows, ns)
+    assert ns >= sum(t["ns"] - t["delay_ns"] - t["ran_ns"] - 50_000 * t["count"] for t in threads), (rows, ns)
+    (stacks,) = sql_all(store, "SELECT sum(total_ns) AS ns FROM waits WHERE reason = 'sleep'")  # exact with what has no stack
+    assert 0.9 * ns <= stacks["ns"] <= 1.1 * ns, (stacks, ns)
 
 
 def python(code, *args):

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "loaders/offcpu/drain.h"
+#include "loaders/offcpu/rest.h"
 #include "tests/unit/loaders/offcpu/fakes.h"
 #include "tests/unit/test.h"
 
@@ -10,6 +11,7 @@
 #define ID(tid_) ((uint64_t)(tid_) << 40 | 7)
 
 static struct drain d;
+static struct rest rest;
 static struct family_host host;
 static uint32_t reading;
 
@@ -18,11 +20,13 @@ static int begin(void **state)
 	const struct drain_maps maps = {FAKE_THREADS,   FAKE_WHO,  FAKE_TOTALS,     FAKE_WAKES,
 					FAKE_CULPRITS,  FAKE_FREE, FAKE_FREE_STEPS, FAKE_FREE_WAKES,
 					fake.sums,      FAKES,     fake.steps,      FAKES,
-					fake.wake_sums, FAKES,     &fake.wake_turn};
+					fake.wake_sums, FAKES,     &fake.wake_turn, &rest};
 
 	(void)state;
 	fakes_reset(&host);
 	reading = 0;
+	rest = (struct rest){
+		.fd = FAKE_RESTS, .made = &fake.rests_made, .at_end = true, .said = true};
 	drain_init(&d, &maps, SECOND);
 	return 0;
 }
@@ -270,9 +274,42 @@ TEST_WITH(whom_nobody_knows_any_more_is_removed_in_the_end, begin, end)
 	for (int i = 0; i < 8; i++)
 		read_now();
 	assert_int_equal(fake.n_map[FAKE_TOTALS], 0);
-	assert_int_equal(fake.n_waits, 0);
 	assert_int_equal(fake.n_freed, 1);
-	assert_int_equal(d.lost, 1);
+	assert_int_equal(fake.n_waits, 1); /* nothing is lost */
+	assert_int_equal(fake.waits[0].task, FAKE_TASK + FAKE_BRIEF);
+	assert_int_equal(fake.waits[0].x.class, STORE_WAIT_PIPE);
+	assert_int_equal(fake.waits[0].x.total_ns, 5);
+	assert_int_equal(fake.n_amounts, 1); /* no stack stands for it */
+	assert_int_equal(host.added, 2);
+}
+
+TEST_WITH(what_found_no_room_is_stored_by_class_as_what_has_been_added_since, begin, end)
+{
+	fake.rests[OFFCPU_LOCK] =
+		(struct offcpu_rest){.n = 3, .total_ns = 900, .power = {1, [8] = 2}};
+	fake.rests[OFFCPU_RUNNING] =
+		(struct offcpu_rest){.n = 4, .total_ns = 50, .power = {[3] = 4}};
+	fake.rests_made = 1;
+	read_now();
+	assert_int_equal(fake.n_waits, 2);
+	assert_int_equal(fake.waits[0].task, FAKE_TASK + FAKE_BRIEF);
+	assert_int_equal(fake.waits[0].x.n, 3);
+	assert_int_equal(fake.waits[0].x.total_ns, 900);
+	assert_string_equal(fake.waits[0].hist, "[2,1,0,0,0,0,0,2]");
+	assert_int_equal(fake.waits[1].x.class, STORE_RUNNING);
+	assert_int_equal(fake.n_amounts, 1); /* of what was waited */
+	assert_int_equal(fake.amounts[0].value, 900);
+	fake.rests[OFFCPU_LOCK].n = 9; /* not made: not looked at */
+	read_now();
+	assert_int_equal(fake.n_waits, 2);
+	fake.rests[OFFCPU_LOCK] =
+		(struct offcpu_rest){.n = 5, .total_ns = 1100, .power = {2, [8] = 3}};
+	fake.rests_made = 1;
+	read_now();
+	assert_int_equal(fake.n_waits, 3);
+	assert_int_equal(fake.waits[2].x.n, 2);
+	assert_int_equal(fake.waits[2].x.total_ns, 200);
+	assert_string_equal(fake.waits[2].hist, "[2,1,0,0,0,0,0,1]");
 }
 
 static void wake_put(uint32_t tid, uint32_t by, uint32_t slot, uint64_t n)

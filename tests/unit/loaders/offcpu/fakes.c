@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loaders/lib/bpf/load/mapread.h"
+#include "loaders/lib/bpf/load/percpu.h"
 #include "loaders/lib/host/maps/inflight.h"
 #include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/naming.h"
@@ -73,6 +74,18 @@ int mapread_take(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 
 	fake.n_map[fd] = 0;
 	return err;
+}
+
+bool mapread_made(uint32_t *made)
+{
+	return __atomic_exchange_n(made, 0, __ATOMIC_SEQ_CST);
+}
+
+void percpu_sum_at(int fd, uint32_t key, void *sum, size_t size)
+{
+	if (fd != FAKE_RESTS || key >= OFFCPU_RESTS || size != sizeof(fake.rests[0]))
+		abort();
+	memcpy(sum, &fake.rests[key], size);
 }
 
 int bpf_map_lookup_elem(int fd, const void *key, void *value)

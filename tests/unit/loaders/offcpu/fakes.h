@@ -29,6 +29,7 @@ enum fake_map {
 	FAKE_FREE,
 	FAKE_FREE_STEPS,
 	FAKE_FREE_WAKES,
+	FAKE_RESTS,
 	FAKE_MAPS
 };
 
@@ -84,6 +85,8 @@ struct fakes {
 	struct offcpu_slots freed_wakes[FAKES];
 	size_t n_freed_wakes;
 	uint32_t wake_turn;
+	struct offcpu_rest rests[OFFCPU_RESTS]; /* of all CPUs */
+	uint32_t rests_made;
 	uint32_t epoch;
 	int stale;      /* this many further calls are refused with -ESTALE, each in a new epoch */
 	unsigned named; /* calls of naming_stack */
