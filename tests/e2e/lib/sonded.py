@@ -70,13 +70,15 @@ class Sonded:
         self.child = subprocess.Popen([*prefix, program, "--store", store, *(["--cpu", limit] if limit else []), *args], env=full,
                                       stdin=subprocess.DEVNULL, stdout=self.talk, stderr=self.talk, start_new_session=session)
         if ready:
-            assert until(lambda: self.child.poll() is not None or self.is_ready(), 60), self.said()
-            assert self.child.poll() is None, self.said()
+            ended = until(lambda: self.child.poll() is not None or self.is_ready(), 60)
+            if not ended:  # nobody else ends it
+                self.end()
+            assert ended and self.child.poll() is None, self.said()
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def end(self):
         if self.child.poll() is None:
             self.child.terminate()
             try:
@@ -84,6 +86,9 @@ class Sonded:
             except subprocess.TimeoutExpired:
                 self.child.kill()
                 self.child.wait()
+
+    def __exit__(self, *_):
+        self.end()
         assert "failed (code 2)" not in self.said(), self.said()  # what it starts understands it
 
     def said(self):
