@@ -50,8 +50,7 @@ static uint32_t varied(struct period *p)
 	if (holds(p))
 		return p->now;
 	p->random = hash_u64(HASH_SEED, p->random);
-	p->now = wanted < 2 ? 1 :
-			      (uint32_t)(wanted * (0.75 + (double)(p->random % 1024) / 2048));
+	p->now = wanted < 2 ? 1 : (uint32_t)(wanted * (0.75 + (double)(p->random % 1024) / 2048));
 	p->from = wanted;
 	p->drawn = p->faults;
 	return p->now;

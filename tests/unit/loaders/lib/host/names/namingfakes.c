@@ -391,6 +391,21 @@ void hostmaps_want_names(struct hostmaps *hm, const struct hostmaps_process *p)
 	names_wanted += !!p;
 }
 
+/* No file of these processes makes code. */
+void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *p,
+			      bool (*wanted)(void *ctx, const struct hostmaps_image *image,
+					     uint64_t bytes),
+			      void (*each)(void *ctx, uint64_t start, uint64_t end,
+					   struct hostmaps_image *image),
+			      void *ctx)
+{
+	(void)hm;
+	(void)p;
+	(void)wanted;
+	(void)each;
+	(void)ctx;
+}
+
 void hostmaps_on_args(struct hostmaps *hm, void (*learnt)(void *ctx, struct hostmaps_process *p),
 		      void *ctx)
 {
