@@ -132,8 +132,8 @@ static __always_inline void talk_look(struct net_talk *t, __u32 bytes)
 		t->quic = is_quic(head);
 }
 
-/* Where less is to be done, one message in 2^talks_shift is looked at, by chance, and counts for
- * all of these. The loader sets it, and may change it while the programs run. */
+/* When sonded slows the family, one message in 2^talks_shift is looked at, by chance, and counts
+ * for all of these. The loader sets it, and may change it while the programs run. */
 __u32 talks_shift;
 
 static __always_inline void talk_add(struct net_talk *t, __u32 bytes, bool sent)

@@ -53,7 +53,7 @@
 #define READY_PART        2  /* of the rate: stacks of threads that could have run all the time */
 /* of time that threads were ready: how often the CPU's current thread is sampled */
 #define CULPRIT_ALWAYS_NS 50000000
-#define BLAMES            2000 /* parts of waits a second on each CPU, of which it is told who ran */
+#define BLAMES            2000 /* parts of waits a second on each CPU, stored with who ran then */
 #define STACK_RATE_MAX    1000000
 #define WAKES_PART        4          /* of the rate: stacks of wakers */
 #define WINDOW_NS         (1u << 27) /* of the program's limits */

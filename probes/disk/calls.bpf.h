@@ -6,7 +6,7 @@
  * 1. System calls are seen at their own tracepoints, so calls that only sockets have (recvmsg,
  *    sendto) cost nothing. Where one begins, the descriptor's file is looked at: one that is no
  *    regular file, or lies on a file system that the kernel marks as one from which nothing is
- *    executed, whoever mounts it (proc, sysfs, cgroup), is left at that. What a rootless container
+ *    executed, by any mount (proc, sysfs, cgroup), is left at that. What a rootless container
  *    mounts has the mark that there are no devices, but not this one.
  * 2. What a call needs at its end is kept in the thread's own storage (from 5.12 on for these
  *    programs), which costs less than a hash and needs no deletion.
@@ -25,7 +25,7 @@
  * 9. The descriptor of a process whose table has more than NR_OPEN_DEFAULT is not in an array that
  * the verifier trusts. From 6.2 on bpf_rdonly_cast lets a program load from any address (the
  * programs `_cast`); before, each load is a call of a helper, some 13 ns.
- * 10. Where less is to be done, one read or write in 2^calls_shift is looked at, by chance, and
+ * 10. When sonded slows the family, one read or write in 2^calls_shift is looked at, by chance, and
  * counts for all of these.
  */
 #ifndef SONDE_PROBES_DISK_CALLS_BPF_H

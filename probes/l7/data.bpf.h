@@ -36,8 +36,8 @@
  * well: what an answer says at its end (gRPC-Web's status).
  * 7. The reader is woken only when another part (WAKE_SHIFT) of the ring has filled: it may sleep
  *    while little happens.
- * 8. Where less is to be done, one connection in 2^conns_shift is read, by its socket's address. Of
- *    the others positions go on: their bytes are missing, as those of rule 3.
+ * 8. When sonded slows the family, one connection in 2^conns_shift is read, by its socket's
+ * address. Of the others positions go on: their bytes are missing, as those of rule 3.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
 #define SONDE_PROBES_L7_DATA_BPF_H

@@ -21,7 +21,7 @@ long-bench-smoke: all workloads $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/host.py --smoke
 	@$(PYTHON) tests/bench/script_frames.py --runtimes python --smoke
 	@$(PYTHON) tests/bench/net.py --smoke
-	@$(PYTHON) tests/bench/disk.py --smoke
+	@$(PYTHON) tests/bench/disk/disk.py --smoke
 
 # what an event costs, held against tests/bench/ratchet.tsv: fails where one has become 15 % dearer. About 4 minutes, on a quiet machine
 .PHONY: bench-ratchet
@@ -122,7 +122,7 @@ bench-net: all workloads
 # what family disk takes of requests, of calls on files and on sockets, and its times beside fio's and biolatency's: about 2 minutes
 .PHONY: bench-disk
 bench-disk: all
-	@$(PYTHON) tests/bench/disk.py
+	@$(PYTHON) tests/bench/disk/disk.py
 
 # what probes inside TLS add to one write and one read, beside probes where others put them: about 3 minutes
 $(B)/tests/tls_pair: $(B)/obj/tests/bench/mix/tls_pair.o

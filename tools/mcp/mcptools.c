@@ -68,7 +68,7 @@ static const char *const NO_TESTS[] = {"amount",
 				       "life_us",
 				       "path",
 				       NULL};
-/* The whole id of a container, which has its name beside it. */
+/* The whole id of a container, whose name the row has too. */
 static const char *const NO_IDS[] = {"which", NULL};
 static const char *const NO_CURVE[] = {"memory", "cgroup", NULL};
 static const char *const NO_CURVES[] = {"by_column",

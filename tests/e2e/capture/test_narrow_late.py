@@ -10,7 +10,7 @@ import time
 import pytest
 
 from conftest import need_root, sql_all
-from late import maps_still
+from publishing import maps_still
 from sonded import until
 
 NAME = "latecomer"

@@ -16,7 +16,7 @@ import pytest
 
 from conftest import need, need_root, sql_all
 from containers import fake_container
-from late import maps_still
+from publishing import maps_still
 
 PAGE = 4096
 MOVED = 300 << 10  # files that less is moved of may have no name on a host where others use thousands

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sonde-maps that stays over several captures, so that what is measured begins with its rows."""
+"""A sonde-maps that stays over several captures, so that what is measured begins with its rows; and one that is stopped for a while, so that what a recording knows of processes comes late."""
 import contextlib
 import glob
 import os
+import signal
 import subprocess
 import time
+
+import pytest
 
 from conftest import BIN
 
@@ -43,3 +46,18 @@ def publisher(store, scratch, *args):
     finally:
         maps.terminate()
         maps.wait()
+
+
+@contextlib.contextmanager
+def maps_still(capture):
+    told = subprocess.run(["pgrep", "-P", str(capture.pid), "sonde-maps"], capture_output=True, text=True, check=False).stdout
+    pids = [int(pid) for pid in told.split()]
+    if not pids:
+        pytest.skip("missing: a sonde-maps of this capture's own")
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)

@@ -58,7 +58,7 @@ static size_t line_end(struct view v, size_t i)
 }
 
 /* A string in quotes, with or without backslashes before them: is there one at `i`? Hides what is
- * in it. Returns where it ends, behind its quote; 0: there is none. */
+ * in it. Returns where it ends, behind its quote; 0: no string begins there. */
 static size_t hide_string(struct hidden *h, struct view v, size_t i, bool hide)
 {
 	size_t level = 0, run = 0, begin;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """disk: what family disk takes, and whether its times are those of fio and of biolatency.
 
-    tests/bench/disk.py [--smoke] [--only latency|cost]
+    tests/bench/disk/disk.py [--smoke] [--only latency|cost]
 
 latency  fio reads and writes 16 KiB blocks of a loop device directly, while sonde-disk and, where it is installed, biolatency (libbpf-tools) record it: p50 and p99 as
          steps of powers of two. To reach: within one step of both; requests and bytes as /proc/diskstats and fio count them.
@@ -26,8 +26,9 @@ import tempfile
 import threading
 import time
 
-import bench
-import ratchet
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import bench  # noqa: E402
+import ratchet  # noqa: E402
 
 sys.path[:0] = [os.path.join(bench.ROOT, "tests", "e2e", d) for d in ("", "disk")]
 import loops  # noqa: E402
