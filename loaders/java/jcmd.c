@@ -18,7 +18,7 @@ static const struct wish {
 	const char *setting, *value; /* NULL: none */
 	bool exceptions;
 } WISHES[] = {
-	{"ObjectAllocationSample", 16, 0, "throttle", "5000/s", false},
+	{"ObjectAllocationSample", 16, 0, "throttle", "2500/s", false},
 	{"ObjectAllocationInNewTLAB", 0, 15, NULL, NULL, false},
 	{"ObjectAllocationOutsideTLAB", 0, 15, NULL, NULL, false},
 	{"ThreadStart", 0, 0, NULL, NULL, false},

@@ -28,11 +28,13 @@ def attached(pid, command):
 
 
 class Jvm:
-    def __init__(self, *options, java=("java",), prefix=(), cwd=None, classes=None):
+    """In a session of its own, as a service is: where the kernel shares CPUs by session, the loaders do not take its part."""
+
+    def __init__(self, *options, java=("java",), prefix=(), cwd=None, classes=None, main="JavaInside"):
         if not prefix:
             need(java[0])
-        self.child = subprocess.Popen([*prefix, *java, "-Xmx128m", *options, "-cp", classes or compiled("JavaInside"), "JavaInside"], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=cwd)
+        self.child = subprocess.Popen([*prefix, *java, "-Xmx128m", *options, "-cp", classes or compiled(main), main], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=cwd, start_new_session=True)
         self.said, self.apart = [], bool(prefix)
         self.told()
 

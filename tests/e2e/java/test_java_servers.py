@@ -94,18 +94,37 @@ def asked_of_shop(port, n):
         curl(port, how, ["/list"] * 3)
 
 
-def check_planted(store, sonde, before, after, storm):
+def check_planted(store, sonde, before, after, storm, of="JavaTomcat"):
     """The three that are planted: the first line of `heap` (the second, after a storm, which allocates 4 GB), the first monitor of `waits`, the statement that takes
     the most time."""
     heap = [(r["function"], r["line"]) for r in json.loads(sonde("heap", "--json", store=store, check=True).stdout)["rows"]]
-    planted = [("JavaTomcat.storm", line_of("JavaTomcat", "storm"))] * storm + [("JavaTomcat.crate", line_of("JavaTomcat", "allocates"))]
+    planted = [(f"{of}.storm", line_of(of, "storm"))] * storm + [(f"{of}.crate", line_of(of, "allocates"))]
     assert heap[:1 + storm] == planted, heap
     waits = json.loads(sonde("waits", "--json", store=store, check=True).stdout)["java"][0]
-    line = line_of("JavaTomcat", "convoy")  # the machine says of a compiled method the line that follows
-    assert waits["class"] == "JavaTomcat$Till" and waits["place"] in (f"JavaTomcat.pay:{line}", f"JavaTomcat.pay:{line + 1}") and waits["owner"], waits
+    line = line_of(of, "convoy")  # the machine says of a compiled method the line that follows
+    assert waits["class"] == f"{of}$Till" and waits["place"] in (f"{of}.pay:{line}", f"{of}.pay:{line + 1}") and waits["owner"], waits
     rows = sql_all(store, "SELECT operation, sum(requests) AS n, sum(total_ns) AS ms FROM requests WHERE side = 'client' AND protocol LIKE 'postgres%' GROUP BY 1 ORDER BY ms DESC")
     got = {name: sum(r["n"] for r in rows if f"AS {name}" in r["operation"]) for name in before}
     assert got == {name: after[name] - before[name] for name in before} and "pg_sleep" in rows[0]["operation"], (rows, before, after)
+
+
+def waited(folder):
+    """ns of each wait of a request over HTTP/1.1 in the convoy, as the server counts them."""
+    with open(f"{folder}/waited", encoding="ascii") as f:
+        return [int(line.split()[1]) for line in f if line.startswith("HTTP/1.1 ")]
+
+
+def check_joined(store, sonde, truth):
+    """Waits for the monitor belong to the requests whose threads waited, by thread and time: those of HTTP/1.1, which has a thread for each request."""
+    said = json.loads(sonde("explain", "--json", "--request", "GET /pay", store=store, check=True).stdout)
+    rows = [r for r in said["rows"] if r["what"] == "java"]
+    line = line_of("JavaTomcat", "convoy")
+    assert rows and all((r["reason"], r["object"]) == ("monitor", "JavaTomcat$Till") and "exec" in r["by"] for r in rows), said
+    assert {r["function"] for r in rows} <= {f"JavaTomcat.pay:{line}", f"JavaTomcat.pay:{line + 1}"}, rows
+    truth = [ns for ns in truth if ns >= 1_000_000]
+    got = sum(r["total_ns"] for r in rows), sum(r["n"] for r in rows)
+    print("joined", got, sum(truth), len(truth))
+    assert got[0] == pytest.approx(sum(truth), rel=0.1) and abs(got[1] - len(truth)) <= 2, (got, truth, said)
 
 
 @pytest.mark.parametrize("version", ["17", "25"])
@@ -117,7 +136,7 @@ def test_tomcat_with_postgresql(capture, store, sonde, keys, folders, postgres, 
     try:
         asked_of_shop(shop.port, 1)
         for i, line in enumerate(("calm", "storm")):
-            at, before, queries = f"{store}{i}", logged(tmp_path), statements(log)
+            at, before, queries, paid = f"{store}{i}", logged(tmp_path), statements(log), len(waited(tmp_path))
             l7, java = begun(capture, folders, shop.pid, only=False, store=at)
             assert told(shop, line) == "done"
             asked_of_shop(shop.port, 8)
@@ -127,6 +146,7 @@ def test_tomcat_with_postgresql(capture, store, sonde, keys, folders, postgres, 
             did = logged(tmp_path) - before
             assert sum(did.values()) == 2 * 59 and stored(at, shop.port) == did, (stored(at, shop.port), did)
             check_planted(at, sonde, queries, statements(log), line == "storm")
+            check_joined(at, sonde, waited(tmp_path)[paid:])
     finally:
         said = shop.close()
     assert "Full thread dump" not in said, said

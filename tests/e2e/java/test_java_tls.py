@@ -22,13 +22,13 @@ WARNING = "A Java agent has been loaded dynamically"
 
 
 class Talker:
-    """A program of JavaTls; each line that it is given has one line of JSON as its answer."""
+    """A program of JavaTls, in a session of its own, as a service is; each line that it is given has one line of JSON as its answer."""
 
     def __init__(self, *args, java=("java",), options=(), prefix=(), classes=None, main="JavaTls", cwd=None):
         if not prefix:
             need(java[0])
         self.child = subprocess.Popen([*prefix, *java, "-Xmx128m", *options, "-cp", classes or compiled("JavaTls", 8), main, *args], stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd)
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, start_new_session=True)
         self.port = int(self.child.stdout.readline())
 
     @property

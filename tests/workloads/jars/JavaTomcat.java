@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A service as Spring Boot makes one: Tomcat with HTTP/1.1 and HTTP/2 inside the JDK's TLS, and a JDBC connection to PostgreSQL. Three things are planted in it, each
 // in a line that says so. For Java 17 and newer.
-//   JavaTomcat KEYS FOLDER JDBC-URL; prints its port, then "done" for each line of input; "storm" in a line: a storm of collections first. FOLDER/access is its own log.
+//   JavaTomcat KEYS FOLDER JDBC-URL; prints its port, then "done" for each line of input; "storm" in a line: a storm of collections first. FOLDER/access is its own log,
+//   FOLDER/waited has protocol and nanoseconds of each wait in the convoy.
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.BufferedReader;
+import java.io.FileWriter;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.PrintWriter;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
@@ -29,15 +32,20 @@ public final class JavaTomcat extends HttpServlet {
 	static final Till TILL = new Till();
 	static volatile Object sink;
 	static Connection db;
+	static PrintWriter waited;
 
 	static void crate() {
 		for (int i = 0; i < 300; i++)
 			sink = new byte[20000]; // planted: allocates
 	}
 
-	static void pay() throws InterruptedException {
+	static void pay(String protocol) throws InterruptedException {
+		long t = System.nanoTime();
+
 		synchronized (TILL) { // planted: convoy
+			t = System.nanoTime() - t;
 			Thread.sleep(15);
+			waited.println(protocol + " " + t);
 		}
 	}
 
@@ -72,7 +80,7 @@ public final class JavaTomcat extends HttpServlet {
 			if (path.startsWith("/crate"))
 				crate();
 			else if (path.startsWith("/pay"))
-				pay();
+				pay(q.getProtocol());
 			else if (path.startsWith("/list"))
 				list();
 		} catch (InterruptedException | SQLException e) {
@@ -120,6 +128,7 @@ public final class JavaTomcat extends HttpServlet {
 		BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
 
 		db = DriverManager.getConnection(args[2]);
+		waited = new PrintWriter(new FileWriter(args[1] + "/waited"), true);
 		System.out.println(serve(args[0], args[1]));
 		for (String line; (line = in.readLine()) != null;) {
 			if (line.contains("storm"))

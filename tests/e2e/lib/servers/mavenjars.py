@@ -12,6 +12,8 @@ from conftest import BUILD, ROOT, need
 NETTY = ["io.netty:netty-codec-http:4.1.118.Final", "io.netty:netty-codec-http2:4.1.118.Final", "io.netty:netty-tcnative-boringssl-static:2.0.77.Final:linux-x86_64", "io.netty:netty-tcnative-classes:2.0.77.Final"]
 SETS = {
     "tomcat": ["org.apache.tomcat.embed:tomcat-embed-core:10.1.34", "org.postgresql:postgresql:42.7.5"],
+    "jdbc": ["org.postgresql:postgresql:42.7.5"],
+    "asyncprofiler": ["tools.profiler:async-profiler:4.1"],
     "jetty": ["org.eclipse.jetty:jetty-server:12.0.16", "org.eclipse.jetty.http2:jetty-http2-server:12.0.16", "org.eclipse.jetty:jetty-alpn-java-server:12.0.16"],
     "kafka": ["org.apache.kafka:kafka_2.13:3.9.0"],
     "netty": NETTY,
@@ -45,15 +47,15 @@ def jars(which):
     return ":".join(sorted(glob.glob(f"{at}/jars/*.jar")))
 
 
-def program(name, which):
-    """The class path of a program of tests/workloads/jars."""
+def program(name, which, release=17):
+    """The class path of a program of tests/workloads/jars, for this JDK and later."""
     need("javac")
     path, folder = jars(which), os.path.join(BUILD, "java", name)
-    subprocess.run(["javac", "-Xlint:-options", "--release", "17", "-cp", path, "-d", folder, os.path.join(ROOT, "tests", "workloads", "jars", f"{name}.java")], check=True)
+    subprocess.run(["javac", "-Xlint:-options", "--release", str(release), "-cp", path, "-d", folder, os.path.join(ROOT, "tests", "workloads", "jars", f"{name}.java")], check=True)
     return f"{folder}:{path}"
 
 
-def line_of(name, mark):
+def line_of(name, mark, folder="jars"):
     """The line of a program that has this mark."""
-    with open(os.path.join(ROOT, "tests", "workloads", "jars", f"{name}.java"), encoding="utf-8") as f:
+    with open(os.path.join(ROOT, "tests", "workloads", folder, f"{name}.java"), encoding="utf-8") as f:
         return next(n for n, line in enumerate(f, 1) if f"planted: {mark}" in line)

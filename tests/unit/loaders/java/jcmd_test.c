@@ -98,7 +98,7 @@ TEST(each_version_gets_the_events_that_it_has)
 	assert_true(strlen(line) <= JCMD_LINE_MAX);
 	assert_non_null(strstr(
 		line,
-		"settings=none +jdk.ObjectAllocationSample#enabled=true +jdk.ObjectAllocationSample#throttle=5000/s"));
+		"settings=none +jdk.ObjectAllocationSample#enabled=true +jdk.ObjectAllocationSample#throttle=2500/s"));
 	assert_null(strstr(line, "TLAB"));
 	assert_non_null(strstr(line, "+jdk.JavaExceptionThrow#stackTrace=true"));
 	assert_null(strstr(line, "JavaExceptionThrow#throttle"));
