@@ -100,6 +100,7 @@ static void made_release(struct made *m)
 	free(f->seg_function);
 	free(f->seg_stacks);
 	free(f->seen);
+	free(f->path);
 	idmap_release(&f->seg_place);
 }
 
