@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A place that allocates, a convoy at a monitor and a slow statement of JDBC over TLS are found by name and line, with what the program and PostgreSQL count themselves:
 in a container with namespaces of its own and another user, on each JDK, before and after a storm of collections. And a game's main loop: which line makes ticks late."""
+import collections
 import json
 import os
 import time
@@ -46,7 +47,7 @@ def test_what_is_planted_is_found_in_a_container(capture, store, sonde, folders,
             for how in ("calm", "storm"):
                 at, before = f"{store}{how}", statements(log)
                 l7, java_ = begun(capture, folders, pid, only=False, store=at)
-                waits = capture("--pid", pid, program="sonde-offcpu", store=f"{at}.waits")
+                waits = capture("--stack-rate", 100000, "--pid", pid, program="sonde-offcpu", store=f"{at}.waits")
                 did = shop.ask(f"{how} 4")
                 time.sleep(2)
                 waits.stop()
@@ -64,16 +65,16 @@ def test_what_is_planted_is_found_in_a_container(capture, store, sonde, folders,
 
 
 def ticked(game, line, enough, seconds=400):
-    """Has it go on so, until it has done enough; what it has done then, and the times between which it did."""
+    """Has it go on so, until it has done enough, half a minute at least, of which `explain` can tell; what it has done then, and the times between which it did."""
     first, begun_at = game.told(line), int(time.time()) + 1
     assert until(lambda: enough(first, game.told(line)), seconds), (first, game.told(line))
-    time.sleep(max(0, begun_at + 12 - time.time()))
+    time.sleep(max(0, begun_at + 30 - time.time()))
     return first, game.told(line), begun_at, int(time.time())
 
 
-def on_server_thread(store, method, lines=None):
-    """Samples of the main loop in this method, at these lines of it."""
-    return sum(n for frames, n in stacks(store, "cpu", "Server thread") if any(f[1] == method and (lines is None or f[3] in lines) for f in frames))
+def on_server_thread(store, method):
+    """Samples of the main loop in this method."""
+    return sum(n for frames, n in stacks(store, "cpu", "Server thread") if any(f[1] == method for f in frames))
 
 
 @pytest.mark.parametrize("version", ["17", "25"])
@@ -94,8 +95,12 @@ def test_the_lines_that_make_ticks_of_a_main_loop_late_are_found(capture, store,
 
     seen = {m: on_server_thread(store, f"JavaTicks.{m}") for m in ("light", "entities")}
     assert seen["light"] / sum(seen.values()) == pytest.approx(did["light"] / (did["light"] + did["entities"]), abs=0.1), (seen, did)
-    line = line_of("JavaTicks", "light", "scripts")
-    assert on_server_thread(store, "JavaTicks.light", (line - 1, line, line + 1)) >= 0.9 * seen["light"], stacks(store, "cpu", "Server thread")
+    # the method that computes is compiled, and has no line (0192): the line that calls it has
+    callers = collections.Counter()
+    for frames, n in stacks(store, "cpu", "Server thread"):
+        for caller, frame in zip(frames, frames[1:]):
+            callers[caller[1:4:2]] += n * (frame[1] == "JavaTicks.light")
+    assert callers[("JavaTicks.tick", line_of("JavaTicks", "light", "scripts"))] >= 0.9 * seen["light"], callers
 
     span = ("--from", str(at), "--to", str(to))
     waits = json.loads(sonde("waits", "--json", *span, store=store, check=True).stdout)["java"][0]
@@ -107,5 +112,5 @@ def test_the_lines_that_make_ticks_of_a_main_loop_late_are_found(capture, store,
     said = json.loads(sonde("explain", "--json", *span, "--before", f"{at - before}s", store=store, check=True).stdout)["rows"]
     print(version, did, seen, [r["text"] for r in said])
     rows = {r["type"]: r for r in said}
-    assert rows["cpu"]["mostly"]["function"] == "JavaTicks.light", rows["cpu"]
+    assert "JavaTicks.light" in (rows["cpu"]["name"], rows["cpu"]["mostly"].get("function")), rows["cpu"]
     assert rows["java-lock"]["mostly"]["function"] == "monitor JavaTicks$Region" and rows["java-lock"]["causes"][0]["name"] == "Autosave", rows["java-lock"]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main loop of a game's server: one thread, 20 ticks a second. Every tenth tick waits for a monitor that another thread holds, for 3 ms; from "slow" on for
-// 80 ms, and another tenth computes for 90 ms in one line. Both lines say so. For Java 8 and newer.
+// 80 ms, and another tenth calls what computes for 90 ms. Both lines say so. For Java 8 and newer.
 //   JavaTicks; for each line of input ("calm", "slow") it goes on so, and prints what it has done so far:
 //   {"ticks": n, "late": of more than 50 ms, "entities": ns of CPU, "light": ns of CPU, "waits": of 1 ms or longer, "waited": ns}
 import java.io.BufferedReader;
@@ -49,7 +49,7 @@ public final class JavaTicks {
 
 		while (System.nanoTime() < until)
 			for (int i = 0; i < 10000; i++)
-				x = x * 33 + (x >> 5); // planted: light
+				x = x * 33 + (x >> 5);
 		kept = x;
 		light.addAndGet(cpu() - t);
 	}
@@ -72,7 +72,7 @@ public final class JavaTicks {
 	static void tick(long n) {
 		entities();
 		if (slow && n % 10 == 0)
-			light();
+			light(); // planted: light
 		if (n % 10 == 5)
 			save();
 	}
