@@ -152,7 +152,8 @@ bool fold_slices_of_files(const struct selection *sel, uint32_t max, struct fold
 		if (!begins_slice(sel, last, i, by_days, each))
 			continue;
 		slices[n - 1].to_ns = begin_of(sel, &sel->segments[i]);
-		slices[n++] = (struct fold_slice){.from_ns = slices[n - 2].to_ns};
+		slices[n] = (struct fold_slice){.from_ns = slices[n - 1].to_ns};
+		n++;
 		last = i;
 	}
 	slices[n - 1].to_ns = sel->to_ns;

@@ -7,6 +7,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/store/files/shedlog.h"
 #include "schema/store/read/reader.h"
 #include "tools/print/when.h"
 #include "tools/select/askrows.h"
@@ -25,6 +26,22 @@ static bool any_recording(const struct selection *sel)
 		take_any, &any};
 
 	return askrows_each(sel, NULL, &part, 1, NULL) || any;
+}
+
+/* sonded had stopped a family then, or one had failed: that is why nothing is there, and the verb
+ * says so itself. */
+static bool any_stopped(const struct selection *sel)
+{
+	cleanup_free struct shedlog_span *v = NULL;
+	size_t n = 0;
+
+	if (!sel->store)
+		return false;
+	shedlog_read(sel->store, sel->from_ns, sel->to_ns, &v, &n);
+	for (size_t i = 0; i < n; i++)
+		if (v[i].state != SHEDLOG_RATE && v[i].state != SHEDLOG_STEP)
+			return true;
+	return false;
 }
 
 /* "; the store holds 02:10:00 to 03:05:12". */
@@ -60,7 +77,7 @@ void unstored_say(const struct select_args *a, const char *store, struct err *e)
 		return;
 	if (select_new(&range, store, NULL, 0, true, &sel, NULL))
 		return;
-	if (!any_recording(sel)) {
+	if (!any_stopped(sel) && !any_recording(sel)) {
 		tell_span(sel, there, sizeof(there));
 		err_set(e, -ENODATA, EXIT_NOTHING,
 			sel->from_ns > clock_utc_ns() ? "%s is in the future%s" :

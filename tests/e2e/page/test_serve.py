@@ -127,7 +127,7 @@ def test_the_report_is_the_file_that_the_command_writes(serve, sonde, made, tmp_
 
 @pytest.mark.parametrize("query,status,exit_code,word", [
     ({"container": "nosuch", **RANGE}, 404, 4, ""), ({"what": "nosuch"}, 400, 2, "nosuch"), ({"last": "yesterday"}, 400, 2, "yesterday"),
-    ({"from": AT + 100, "to": AT + 110}, 404, 4, "nothing was recorded"),
+    ({"from": AT + 100, "to": AT + 110}, 404, 4, "nothing is stored of"),
 ])
 def test_what_the_command_says_on_failure_is_said(serve, query, status, exit_code, word):
     said = serve.error("/api/v1/ps", status, **query)

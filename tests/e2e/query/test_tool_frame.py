@@ -163,10 +163,10 @@ def test_topics_and_the_whole_help(sonde):
     (["export", "web-1"], 2, "unknown format 'web-1'"),
     (["help", "flmae"], 2, "did you mean 'flame'?"),
     (["sql", "selct 1"], 2, "SQL:"),
-    (["stacks", "--last", "1s"], 4, "no CPU samples"),
+    (["stacks", "--last", "1s"], 4, "nothing is stored of"),
     (["stacks", "--comm", "nobody"], 4, "no CPU samples"),
-    (["flame", "--last", "1s"], 4, "no CPU samples"),
-    (["export", "folded", "--last", "1s"], 4, "no CPU samples"),
+    (["flame", "--last", "1s"], 4, "nothing is stored of"),
+    (["export", "folded", "--last", "1s"], 4, "nothing is stored of"),
 ])
 def test_exit_codes_and_errors(sonde, made, args, code, says, tmp_path):
     done = sonde(*args, store=made[0], cwd=tmp_path)
@@ -178,7 +178,7 @@ def test_exit_codes_and_errors(sonde, made, args, code, says, tmp_path):
     assert not list(tmp_path.iterdir())
     if code == 4:
         assert re.search(r"^  fix: .*sonde", done.stderr, re.M)
-        assert "the store holds samples from" in done.stderr
+        assert "the store holds " in done.stderr
 
 
 def test_a_range_may_end_at_a_time_of_day_that_is_still_to_come(sonde, made):

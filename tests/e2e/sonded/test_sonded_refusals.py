@@ -148,7 +148,7 @@ def test_a_read_only_file_system_is_said(scratch):
         subprocess.run(["mount", "-o", "remount,ro", where], check=True)
         for store in ("store", "new"):
             done = refused("--store", os.path.join(where, store))
-            told(done, 5, "Read-only file system")
+            told(done, 6, "Read-only file system")
     finally:
         subprocess.run(["umount", "-l", where], check=True)
 

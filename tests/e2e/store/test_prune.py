@@ -66,4 +66,4 @@ def test_one_file_is_no_store_to_prune(sonde, many):
 
 def test_no_store_is_said(sonde, tmp_path):
     done = sonde("prune", store=tmp_path / "none")
-    assert done.returncode == 6 and "cannot look at" in done.stderr
+    assert done.returncode == 6 and "there is no store in" in done.stderr

@@ -2,11 +2,12 @@
 // A service as Spring Boot makes one: Tomcat with HTTP/1.1 and HTTP/2 inside the JDK's TLS, and a JDBC connection to PostgreSQL. Three things are planted in it, each
 // in a line that says so. For Java 17 and newer.
 //   JavaTomcat KEYS FOLDER JDBC-URL; prints its port, then "done" for each line of input; "storm" in a line: a storm of collections first. FOLDER/access is its own log,
-//   FOLDER/waited has protocol and nanoseconds of each wait in the convoy.
+//   FOLDER/waited has of each wait in the convoy the protocol, the thread's number, when it ended (ms since 1970), and how long it was (ns).
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.FileWriter;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -39,13 +40,15 @@ public final class JavaTomcat extends HttpServlet {
 			sink = new byte[20000]; // planted: allocates
 	}
 
-	static void pay(String protocol) throws InterruptedException {
-		long t = System.nanoTime();
+	static void pay(String protocol) throws InterruptedException, IOException {
+		String thread = new File("/proc/thread-self").getCanonicalFile().getName();
+		long t = System.nanoTime(), end;
 
 		synchronized (TILL) { // planted: convoy
 			t = System.nanoTime() - t;
+			end = System.currentTimeMillis();
 			Thread.sleep(15);
-			waited.println(protocol + " " + t);
+			waited.println(protocol + " " + thread + " " + end + " " + t);
 		}
 	}
 

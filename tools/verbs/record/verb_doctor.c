@@ -399,7 +399,7 @@ static const struct option OPTIONS[] = {
 	{.name = "pid", .letter = 'p', .type = OPTION_UINT, .arg = "PID",
 	 .help = "report how sonde can unwind the stacks of this process", .offset = offsetof(struct doctor_args, pid)},
 	{.name = "timeout", .type = OPTION_DURATION, .arg = "TIME", .max = PATIENCE_MOST_NS,
-	 .help = "how long each program may take to answer (default 2m); what others say is shown all the same", .offset = offsetof(struct doctor_args, timeout_ns)},
+	 .help = "how long each program may take to answer (default 2m)", .offset = offsetof(struct doctor_args, timeout_ns)},
 	{0},
 };
 /* clang-format on */
