@@ -7,7 +7,6 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/store/files/shedlog.h"
 #include "schema/store/read/reader.h"
 #include "tools/print/when.h"
 #include "tools/select/askrows.h"
