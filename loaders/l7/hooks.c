@@ -154,9 +154,9 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 	k->skel->bss->parser_tgid = tgid;
 }
 
-void hooks_agents(struct hooks *k, uint32_t n)
+uint32_t *hooks_agents(const struct hooks *k)
 {
-	k->skel->bss->tls_javas_n = n;
+	return &k->skel->bss->tls_javas_n;
 }
 
 /* Which programs attach to which system calls: words of the tracepoints' names. `may`: absent on

@@ -41,8 +41,9 @@ int hooks_wants(const struct hooks *k);
 int hooks_whos(const struct hooks *k); /* struct l7_who by struct l7_who_key */
 /* Whose traffic is sonde's own. */
 void hooks_parser(struct hooks *k, uint32_t tgid);
-/* How many Java programs have an agent (probes/l7/java.bpf.h). */
-void hooks_agents(struct hooks *k, uint32_t n);
+/* How many Java programs have an agent, in the programs (probes/l7/java.bpf.h): 0: no write is
+ * looked at. */
+uint32_t *hooks_agents(const struct hooks *k);
 int hooks_attach(struct hooks *k, struct err *e);
 /* None of them runs when this returns; `with`: neither do these. */
 /* From now on one connection in 4^step is read. */

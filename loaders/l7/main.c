@@ -183,8 +183,8 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (!opts.tls_off && !leftout_is("tls_site"))
 		tls_poll(l->tls, h, now_ns);
 	if (!opts.tls_off)
-		hooks_agents(&l->hooks, javaagents_poll(&l->agents, opts.java_dir,
-							hooks_object(&l->hooks), now_ns));
+		javaagents_poll(&l->agents, opts.java_dir, hooks_object(&l->hooks),
+				hooks_agents(&l->hooks), now_ns);
 	if (now_ns - l->asked_ns < WRITE_NS) {
 		if (!sent) /* it sends when asked; before that only if it has much (wake_fd) */
 			h->next_ns = l->asked_ns + WRITE_NS;

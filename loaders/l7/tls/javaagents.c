@@ -51,7 +51,7 @@ static bool secret_read(int fd, uint64_t *secret)
 }
 
 static void file_take(struct javaagents *a, int dir, const char *name, struct idmap *now,
-		      struct bpf_object *obj)
+		      struct bpf_object *obj, uint32_t *count)
 {
 	const char taken = TAKEN;
 	cleanup_fd int fd = -1;
@@ -74,6 +74,9 @@ static void file_take(struct javaagents *a, int dir, const char *name, struct id
 		log_info("l7: a Java agent in process %u is believed", tgid);
 	}
 	idmap_set(now, tgid, secret);
+	/* before the letter: the agent begins once that is there, and its first write counts */
+	if (__atomic_load_n(count, __ATOMIC_RELAXED) < now->n)
+		__atomic_store_n(count, (uint32_t)now->n, __ATOMIC_SEQ_CST);
 	if (pwrite(fd, &taken, 1, TAKEN_AT) != 1)
 		log_debug("l7: cannot note in %s that it was read", name);
 }
@@ -96,8 +99,8 @@ static void ended_remove(struct javaagents *a, const struct idmap *now, struct b
 		(void)bpf_map_delete_elem(fd, &gone[i]);
 }
 
-uint32_t javaagents_poll(struct javaagents *a, const char *path, struct bpf_object *obj,
-			 int64_t now_ns)
+void javaagents_poll(struct javaagents *a, const char *path, struct bpf_object *obj,
+		     uint32_t *count, int64_t now_ns)
 {
 	int dir = -1;
 	cleanup_dir DIR *d = NULL;
@@ -105,7 +108,7 @@ uint32_t javaagents_poll(struct javaagents *a, const char *path, struct bpf_obje
 	const struct dirent *at;
 
 	if (now_ns - a->looked_ns < LOOK_NS)
-		return (uint32_t)a->known.n;
+		return;
 	a->looked_ns = now_ns;
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir >= 0 && !ownfolder_is_ours(dir, S_IFDIR)) {
@@ -118,11 +121,11 @@ uint32_t javaagents_poll(struct javaagents *a, const char *path, struct bpf_obje
 			close(dir);
 	}
 	while (d && (at = readdir(d)))
-		file_take(a, dir, at->d_name, &now, obj);
+		file_take(a, dir, at->d_name, &now, obj, count);
 	ended_remove(a, &now, obj);
 	idmap_release(&a->known);
 	a->known = now;
-	return (uint32_t)now.n;
+	__atomic_store_n(count, (uint32_t)now.n, __ATOMIC_SEQ_CST);
 }
 
 void javaagents_release(struct javaagents *a)

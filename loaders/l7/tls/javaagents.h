@@ -21,9 +21,10 @@ struct javaagents {         /* all 0 at first */
 	int64_t looked_ns;
 };
 
-/* At most each quarter of a second; how many there are. */
-uint32_t javaagents_poll(struct javaagents *a, const char *dir, struct bpf_object *obj,
-			 int64_t now_ns);
+/* At most each quarter of a second. *count: how many there are, where the programs look; one that
+ * is new counts before its file says that it is believed. */
+void javaagents_poll(struct javaagents *a, const char *dir, struct bpf_object *obj, uint32_t *count,
+		     int64_t now_ns);
 void javaagents_release(struct javaagents *a);
 
 #endif
