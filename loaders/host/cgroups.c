@@ -13,6 +13,7 @@
 
 #include "loaders/host/events/change_detect.h"
 #include "loaders/host/events/container_events.h"
+#include "loaders/host/groupfiles.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
 #include "loaders/lib/bpf/family.h"
@@ -48,7 +49,7 @@ struct cgroups_group {
 	uint64_t inode;            /* of its directory there */
 	uint64_t serial;           /* changes if the directory was created again */
 	uint64_t round;            /* in which it was listed last */
-	uint64_t user, system;     /* CPU time in ns, as stored last; of v1 */
+	struct groupfiles_cpu cpu; /* as stored last; of v1 */
 	uint64_t netns;            /* 0: not known, or the host's */
 	bool own_net, young;       /* netns is counted here; created since the previous round */
 	bool born;  /* it came to be after the first round: its counters began at 0 */
@@ -592,34 +593,6 @@ struct group_reading {
 	bool has_io;
 };
 
-static bool file_read(struct cgroups *c, enum cgroups_hierarchy h, const struct cgroups_group *g,
-		      const char *name)
-{
-	strbuf_reset(&c->path);
-	strbuf_addstr(&c->path, c->root[h]);
-	strbuf_addstr(&c->path, g->path);
-	strbuf_addf(&c->path, "/%s", name);
-	return !textfile_read(AT_FDCWD, strbuf_str(&c->path), &c->text);
-}
-
-static bool number_read(struct cgroups *c, enum cgroups_hierarchy h, const struct cgroups_group *g,
-			const char *name, uint64_t *out)
-{
-	return c->root[h] && file_read(c, h, g, name) &&
-	       parse_number(strbuf_str(&c->text), c->text.len, out);
-}
-
-/* v1: quota in us of a period in another file; -1: no limit. */
-static void quota_take(struct cgroups *c, const struct cgroups_group *g, uint64_t quota,
-		       struct fact_row *row)
-{
-	uint64_t period;
-
-	if (number_read(c, CGROUPS_CPU, g, "cpu.cfs_period_us", &period) && period &&
-	    quota < UINT64_MAX / 1000)
-		fact_put(row, CGROUP_CPU_LIMIT, quota * 1000 / period);
-}
-
 static void file_take(struct cgroups *c, const struct cgroups_group *g, const struct group_file *f,
 		      struct group_reading *out)
 {
@@ -649,7 +622,7 @@ static void file_take(struct cgroups *c, const struct cgroups_group *g, const st
 		break;
 	case QUOTA:
 		if (parse_number(text, len, &n))
-			quota_take(c, g, n, row);
+			groupfiles_quota(c, g->path, n, row);
 		break;
 	case IO_STAT:
 		parse_io_stat(text, len, out->io, &out->n_io);
@@ -661,40 +634,6 @@ static void file_take(struct cgroups *c, const struct cgroups_group *g, const st
 		out->has_io = true;
 		break;
 	}
-}
-
-/* v1: the sum is exact, its parts are counted in ticks. They share it as the kernel has it in v2:
- * in proportion, and neither goes backwards. */
-static void cpu_v1(struct cgroups *c, struct cgroups_group *g, struct fact_row *row)
-{
-	uint64_t usage, user, system, part;
-
-	if (!number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage", &usage) ||
-	    !number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage_user", &user) ||
-	    !number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage_sys", &system))
-		return;
-	part = user + system ? (uint64_t)((double)usage *
-					  ((double)user / ((double)user + (double)system))) :
-			       usage;
-	part = part > g->user ? part : g->user;
-	if (usage < part || usage - part < g->system)
-		part = usage > g->system ? usage - g->system : 0;
-	g->user = part;
-	g->system = usage - part;
-	fact_put(row, CGROUP_USER, g->user / 1000);
-	fact_put(row, CGROUP_SYSTEM, g->system / 1000);
-}
-
-/* v1 limits memory and swap together. */
-static void swap_limit_v1(struct cgroups *c, const struct cgroups_group *g, struct fact_row *row)
-{
-	uint64_t both;
-
-	if (c->root[CGROUPS_MEMORY] && fact_has(row, CGROUP_MEM_LIMIT) &&
-	    file_read(c, CGROUPS_MEMORY, g, "memory.memsw.limit_in_bytes") &&
-	    parse_limit(strbuf_str(&c->text), c->text.len, &both) &&
-	    both >= (uint64_t)row->v[CGROUP_MEM_LIMIT].number)
-		fact_put(row, CGROUP_SWAP_LIMIT, both - (uint64_t)row->v[CGROUP_MEM_LIMIT].number);
 }
 
 static void working_make(struct fact_row *row)
@@ -915,7 +854,8 @@ static void group_watch(struct cgroups *c, const struct meter_round *r, struct c
 	if (change)
 		group_tell(c, r, g, change == CHANGE_BEGAN ? "throttled" : "not throttled", "");
 	/* one that is removed while it is read has lost its limits last */
-	if (change_limits(&g->limits, row, &text) && file_read(c, g->in, g, "cgroup.procs"))
+	if (change_limits(&g->limits, row, &text) &&
+	    groupfiles_read(c, g->in, g->path, "cgroup.procs"))
 		group_tell(c, r, g, "limit changed", strbuf_str(&text));
 }
 
@@ -926,10 +866,11 @@ static void group_read(struct cgroups *c, const struct meter_round *r, struct cg
 	int64_t begin_ns = clock_boot_ns();
 
 	for (size_t i = 0; i < ARRAY_SIZE(FILES); i++)
-		if (c->root[FILES[i].h] && file_read(c, FILES[i].h, g, FILES[i].name))
+		if (groupfiles_read(c, FILES[i].h, g->path, FILES[i].name))
 			file_take(c, g, &FILES[i], &in);
-	cpu_v1(c, g, &in.x.row);
-	swap_limit_v1(c, g, &in.x.row);
+	groupfiles_cpu(c, g->path, &g->cpu, &in.x.row);
+	groupfiles_swap_limit(c, g->path, &in.x.row);
+	groupfiles_swap_max(c, g->path, &in.x.row);
 	working_make(&in.x.row);
 	io_take(c, r, g, &in);
 	net_take(c, r, g, &in.x.row);

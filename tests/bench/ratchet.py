@@ -10,7 +10,8 @@ The work is fixed, and each figure is counted in the way that a busy machine cha
                    A process that is never sampled, through sonde-maps and a loader; a sample of 40 native frames, and one with scripts,
                    through naming and store. --fixed runs these alone: no root, some ten seconds
     *-bpf          the kernel's run time of the BPF programs (BPF_ENABLE_STATS), for each event, in windows of a tenth of a second: the
-                   least of all windows, so that what others do in most of them does not count
+                   least of all windows, so that what others do in most of them does not count. For samples: the program's own sum,
+                   for each sample taken
     *-user         CPU time of the loader's processes for each event, in windows of a second, the same way
     idle-maps      BPF maps of sonded with all families where little happens, in kB: what the kernel says of them
     idle-*         CPU time of the same where nothing happens, and how often a second its threads wake up: only where this host is idle
@@ -40,6 +41,7 @@ import platform
 import shutil
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -58,17 +60,44 @@ RUNS_LEAST = 20                 # of an event in a window that counts
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 PROCESSES, PROCESS_RATE = 1600, 400
 FIXED, FIXED_N = os.path.join(bench.BUILD, "tests", "fixed"), 400
+TALLY = "QQQQQQQ32Q"  # struct sample_tally of probes/lib/tally.h: run_ns is the seventh, then the slots
 SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
-BPF_ENABLE_STATS = 32
+BPF_MAP_LOOKUP_ELEM, BPF_MAP_GET_FD_BY_ID, BPF_OBJ_GET_INFO_BY_FD, BPF_ENABLE_STATS = 1, 14, 15, 32
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def bpf_call(command, attr):
+    """bpf(2) with these bytes."""
+    buffer = ctypes.create_string_buffer(attr.ljust(128, b"\0"), 128)
+    done = LIBC.syscall(SYS_BPF, command, ctypes.byref(buffer), 128)
+    if done < 0:
+        raise OSError(ctypes.get_errno(), f"bpf(2), command {command}")
+    return done
 
 
 def enable_stats():
     """The kernel counts run times as long as this descriptor is open; kernel.bpf_stats_enabled stays as it is."""
-    attr = (ctypes.c_uint32 * 32)()
-    fd = ctypes.CDLL(None, use_errno=True).syscall(SYS_BPF, BPF_ENABLE_STATS, ctypes.byref(attr), ctypes.sizeof(attr))
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), "BPF_ENABLE_STATS")
-    return fd
+    return bpf_call(BPF_ENABLE_STATS, b"")
+
+
+def map_open(pid, name, size):
+    """A descriptor of the process's map of that name, whose values have that size."""
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as f:
+            number = next((int(line.split()[1]) for line in f if line.startswith("map_id:")), None)
+            if number is None:
+                continue
+            fd, info = bpf_call(BPF_MAP_GET_FD_BY_ID, struct.pack("I", number)), ctypes.create_string_buffer(256)
+            bpf_call(BPF_OBJ_GET_INFO_BY_FD, struct.pack("IIQ", fd, len(info), ctypes.addressof(info)))
+            if info.raw[24:40].rstrip(b"\0") == name.encode() and struct.unpack_from("I", info, 12)[0] == size:
+                return fd
+            os.close(fd)
+    raise RuntimeError(f"process {pid} has no map {name} with values of {size} bytes")
+
+
+def cpus_possible():
+    with open("/sys/devices/system/cpu/possible", encoding="ascii") as f:
+        return int(re.split("[-,]", f.read().strip())[-1]) + 1
 
 
 def build():
@@ -133,6 +162,24 @@ class Loader:
             before = programs.get(self.named[number], (0, 0))
             programs[self.named[number]] = (before[0] + ns, before[1] + runs)
         return programs, sum(bench.cpu_ns(p) for p in pids)
+
+
+class Sampler(Loader):
+    """sonde-cpu at work. The kernel runs its program for the samples of all processes; `taken` are those of the capture's scope, as the
+    program counts them itself."""
+    def __enter__(self):
+        self.tally = map_open(self.child.pid, "tally", struct.calcsize(TALLY))
+        return self
+
+    def __exit__(self, *args):
+        os.close(self.tally)
+        super().__exit__(*args)
+
+    def look(self):
+        key, values = ctypes.c_uint32(0), ctypes.create_string_buffer(struct.calcsize(TALLY) * cpus_possible())
+        bpf_call(BPF_MAP_LOOKUP_ELEM, struct.pack("IIQQQ", self.tally, 0, ctypes.addressof(key), ctypes.addressof(values), 0))
+        each = list(struct.iter_unpack(TALLY, values.raw))
+        return {"taken": (sum(v[6] for v in each), sum(sum(v[7:]) for v in each))}, super().look()[1]
 
 
 def comm(pid):
@@ -215,9 +262,9 @@ def sample(name, argv, folder):
     """One program, pinned, sampled at 999 Hz by its pid."""
     with running(argv, os.cpu_count() - 1) as child:
         time.sleep(0.3)
-        with Loader("cpu", f"{folder}/{name}", "--freq", "999", "--pid", str(child.pid)) as loader, Watch(loader) as watch:
+        with Sampler("cpu", f"{folder}/{name}", "--freq", "999", "--pid", str(child.pid)) as loader, Watch(loader) as watch:
             time.sleep(4)
-    return figures(name, watch.least(all_by("cpu_sample"), runs_of("cpu_sample")))
+    return figures(name, watch.least(all_by("taken"), runs_of("taken")))
 
 
 def native(folder):
@@ -406,13 +453,17 @@ def measure(row, folder, opts, limits):
 
 
 def write(found):
-    kept = recorded() if os.path.exists(RECORDED) else {}
-    kept.update(found)
+    """The rows that were measured; all others stay as they are, with the date and the machine of their own."""
+    rows = {}
+    if os.path.exists(RECORDED):
+        with open(RECORDED, encoding="ascii") as f:
+            rows = {line.split()[0]: line for line in f if line.strip() and not line.startswith("#")}
+    for name, (value, speed) in found.items():
+        rows[name] = f"{name}\t{value:.0f}\t{speed:.0f}\t{time.strftime('%Y-%m-%d')}\t{bench.machine()}\n"
     with open(RECORDED, "w", encoding="ascii") as f:
-        f.write("# What an event costs, in ns (idle: microseconds a second, idle-maps kB, idle-wakes a second), and what calibrate() took in the same round. Written by ratchet.py --write.\n"
-                f"# Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}.\n")
-        for name, (value, speed) in kept.items():
-            f.write(f"{name}\t{value:.0f}\t{speed:.0f}\n")
+        f.write("# What an event costs, in ns (idle: microseconds a second, idle-maps kB, idle-wakes a second), what calibrate() took in the same round, "
+                "the date, and the machine. Written by ratchet.py --write.\n")
+        f.writelines(rows.values())
 
 
 def compare(found, limits):
