@@ -80,8 +80,15 @@ struct chain { /* frames of one location, innermost first -> its id */
 	UT_hash_handle hh;
 };
 
+struct gzip {
+	z_stream z;
+	FILE *out;
+	int error; /* 0, or -errno: nothing more is written */
+};
+
 struct builder {
 	const struct fold *f;
+	struct gzip *gzip; /* NULL: all stays in `out` */
 	struct strbuf out;
 	struct strbuf strings;
 	struct text *texts;
@@ -579,55 +586,88 @@ static void builder_release(struct builder *b)
 	free(b->above);
 }
 
-static void encode(const struct fold *f, bool bare, struct strbuf *out)
+/* --- the file --- */
+
+static void gzip_add(struct gzip *g, const struct strbuf *s, int flush)
+{
+	unsigned char buf[1 << 16];
+	size_t n;
+
+	g->z.next_in = (unsigned char *)s->buf;
+	g->z.avail_in = (uInt)s->len;
+	do {
+		if (g->error)
+			return;
+		g->z.next_out = buf;
+		g->z.avail_out = sizeof(buf);
+		deflate(&g->z, flush);
+		n = sizeof(buf) - g->z.avail_out;
+		if (fwrite(buf, 1, n, g->out) != n)
+			g->error = -EIO;
+	} while (!g->z.avail_out);
+}
+
+#define AT_ONCE (1u << 20) /* bytes of the message that wait for gzip */
+
+static void passed_on(struct builder *b, struct strbuf *s)
+{
+	if (!b->gzip || s->len < AT_ONCE)
+		return;
+	gzip_add(b->gzip, s, Z_NO_FLUSH);
+	strbuf_reset(s);
+}
+
+/* What gzip did not take yet is in `out` and `strings`. */
+static void encode(struct builder *b)
+{
+	const struct fold *f = b->f;
+
+	b->module_of = mem_array(f->n_frames + 1, sizeof(struct module *));
+	b->location = mem_array(f->n_nodes + 1, sizeof(uint32_t));
+	b->above = mem_array(f->n_nodes + 1, sizeof(uint32_t));
+	head_emit(b);
+	modules_collect(b);
+	modules_emit(b);
+	for (size_t i = 0; i < f->n_leaves; i++) {
+		sample_emit(b, &f->leaves[i]);
+		passed_on(b, &b->out);
+		passed_on(b, &b->strings); /* their order is what counts, not their place */
+	}
+	strbuf_add(&b->out, b->strings.buf, b->strings.len);
+}
+
+static void encode_whole(const struct fold *f, bool bare, struct strbuf *out)
 {
 	struct builder b = {.f = f, .bare = bare};
 
-	b.module_of = mem_array(f->n_frames + 1, sizeof(struct module *));
-	b.location = mem_array(f->n_nodes + 1, sizeof(uint32_t));
-	b.above = mem_array(f->n_nodes + 1, sizeof(uint32_t));
-	head_emit(&b);
-	modules_collect(&b);
-	modules_emit(&b);
-	for (size_t i = 0; i < f->n_leaves; i++)
-		sample_emit(&b, &f->leaves[i]);
+	encode(&b);
 	strbuf_add(out, b.out.buf, b.out.len);
-	strbuf_add(out, b.strings.buf, b.strings.len);
 	builder_release(&b);
 }
 
 void pprof_encode(const struct fold *f, struct strbuf *out)
 {
-	encode(f, false, out);
+	encode_whole(f, false, out);
 }
 
 void pprof_encode_bare(const struct fold *f, struct strbuf *out)
 {
-	encode(f, true, out);
+	encode_whole(f, true, out);
 }
 
 #define GZIP_WINDOW (15 + 16) /* zlib: the largest window, with a gzip header */
 
 int pprof_write(const struct fold *f, FILE *out)
 {
-	cleanup_strbuf struct strbuf raw = STRBUF_INIT;
-	z_stream z = {0};
-	unsigned char buf[1 << 16];
-	int ret = 0, step;
+	struct gzip g = {.out = out};
+	struct builder b = {.f = f, .gzip = &g};
 
-	pprof_encode(f, &raw);
-	if (raw.len > UINT32_MAX || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW,
-						 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return -EFBIG;
-	z.next_in = (unsigned char *)raw.buf;
-	z.avail_in = (uInt)raw.len;
-	do {
-		z.next_out = buf;
-		z.avail_out = sizeof(buf);
-		step = deflate(&z, Z_FINISH);
-		if (fwrite(buf, 1, sizeof(buf) - z.avail_out, out) != sizeof(buf) - z.avail_out)
-			ret = -EIO;
-	} while (step == Z_OK && !ret);
-	deflateEnd(&z);
-	return ret;
+	if (deflateInit2(&g.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	encode(&b);
+	gzip_add(&g, &b.out, Z_FINISH);
+	builder_release(&b);
+	deflateEnd(&g.z);
+	return g.error;
 }

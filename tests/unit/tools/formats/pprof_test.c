@@ -48,15 +48,14 @@ static char *read_all(FILE *f)
 }
 
 /* The profile as protoc prints it, without line breaks and indents; the caller's. */
-static char *decoded(void)
+static char *decoded_of(const struct fold *f)
 {
-	struct fold f = fold_sample();
 	char path[] = "/tmp/sonde-pprof-XXXXXX", command[256], *text;
 	FILE *out = fdopen(mkstemp(path), "w"), *in;
 	size_t to = 0;
 
 	assert_non_null(out);
-	assert_int_equal(pprof_write(&f, out), 0);
+	assert_int_equal(pprof_write(f, out), 0);
 	fclose(out);
 	snprintf(
 		command, sizeof(command),
@@ -76,6 +75,13 @@ static char *decoded(void)
 	return text;
 }
 
+static char *decoded(void)
+{
+	struct fold f = fold_sample();
+
+	return decoded_of(&f);
+}
+
 static size_t count(const char *text, const char *part)
 {
 	size_t n = 0;
@@ -88,6 +94,43 @@ static size_t count(const char *text, const char *part)
 static int have_protoc(void)
 {
 	return system("protoc --version > /dev/null 2>&1") == 0;
+}
+
+enum { MANY = 100000 }; /* megabytes of samples, and of strings: they are compressed in pieces */
+
+TEST(a_large_profile_is_whole)
+{
+	struct fold f = fold_sample();
+	struct fold_leaf *leaves;
+	char(*names)[16], *text, part[64];
+	const char *at;
+
+	if (!have_protoc()) {
+		skip_missing("protoc (protobuf-compiler)");
+	}
+	leaves = calloc(MANY, sizeof(*leaves));
+	names = calloc(MANY, sizeof(*names));
+	assert_non_null(leaves);
+	assert_non_null(names);
+	for (int i = 0; i < MANY; i++) {
+		leaves[i] = f.leaves[0];
+		snprintf(names[i], sizeof(names[i]), "thread-%06d", i);
+		leaves[i].thread = names[i];
+	}
+	f.leaves = leaves;
+	f.n_leaves = MANY;
+	text = decoded_of(&f);
+	assert_int_equal(count(text, "sample {"), MANY);
+	at = strstr(text, "string_table: ");
+	assert_non_null(at);
+	for (int i = -1; i < MANY; i++) { /* "" is the first, and threads follow in order */
+		snprintf(part, sizeof(part),
+			 i < 0 ? "string_table: \"\" " : "string_table: \"thread-%06d\" ", i);
+		assert_non_null(at = strstr(at, part));
+	}
+	free(text);
+	free(names);
+	free(leaves);
 }
 
 TEST(protoc_reads_what_the_fold_said)
