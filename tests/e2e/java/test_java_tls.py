@@ -100,11 +100,22 @@ def expected(counts):
     return {(f"GET {path}", "200"): n for path, n in counts.items()}
 
 
+def with_answers(got, older=1):
+    """Of a connection that is older than the recording an answer to what was not seen may be on its way: the answer of its first
+    question has no status (protocol.h). A client that closes an idle connection after five seconds has none; where the machine
+    is quick it has one."""
+    without = [key for key in got if key[1] == ""]
+    assert len(without) <= older and all(got[key] == 1 for key in without), got
+    for path, _ in without:
+        got[path, "200"] = got.get((path, "200"), 0) + got.pop((path, ""))
+    return got
+
+
 def check(store, server, port, counted_before, *sides):
     counts = server.ask()
     did = {p: n - counted_before.get(p, 0) for p, n in counts.items() if n > counted_before.get(p, 0)}
     for side in sides:
-        assert asked(store, port, side) == expected(did), side
+        assert with_answers(asked(store, port, side)) == expected(did), side
     return did
 
 
@@ -199,7 +210,7 @@ def test_whatever_ends_the_loader_ends_the_agent(capture, store, talker, folders
         assert until(lambda: not nowhere(client.pid), 60)
         client.ask(f"{url}item 1")
         l7.stop()
-        assert asked(f"{store}{i}", server.port, "client") == expected({"/item0": 1, "/item1": 1})
+        assert with_answers(asked(f"{store}{i}", server.port, "client")) == expected({"/item0": 1, "/item1": 1})
 
 
 def nowhere(pid):
