@@ -19,6 +19,7 @@
 #include "tools/print/when.h"
 #include "tools/select/askrows.h"
 #include "tools/select/word.h"
+#include "tools/select/unstored.h"
 
 /* --- the options --- */
 
@@ -350,8 +351,8 @@ static bool nothing_shed(const struct selection *sel, const struct store_kind_in
 	shortfall_sheds(v, n, sel->from_ns, sel->to_ns, first_take, &first);
 	if (!first.sentence)
 		return false;
-	err_set(e, -ENODATA, EXIT_NOTHING, "nothing of kind %s in %s: %s", kind->name, sel->range,
-		first.sentence);
+	err_set(e, UNSTORED_TOLD, EXIT_NOTHING, "nothing of kind %s in %s: %s", kind->name,
+		sel->range, first.sentence);
 	err_fix(e, "sonde status (what is there)    sudo sonde record --families %s -d 10s",
 		family);
 	free(first.sentence);

@@ -27,22 +27,6 @@ static bool any_recording(const struct selection *sel)
 	return askrows_each(sel, NULL, &part, 1, NULL) || any;
 }
 
-/* sonded had stopped a family then, or one had failed: that is why nothing is there, and the verb
- * says so itself. */
-static bool any_stopped(const struct selection *sel)
-{
-	cleanup_free struct shedlog_span *v = NULL;
-	size_t n = 0;
-
-	if (!sel->store)
-		return false;
-	shedlog_read(sel->store, sel->from_ns, sel->to_ns, &v, &n);
-	for (size_t i = 0; i < n; i++)
-		if (v[i].state != SHEDLOG_RATE && v[i].state != SHEDLOG_STEP)
-			return true;
-	return false;
-}
-
 /* "; the store holds 02:10:00 to 03:05:12". */
 static void tell_span(const struct selection *sel, char *out, size_t size)
 {
@@ -71,17 +55,18 @@ void unstored_say(const struct select_args *a, const char *store, struct err *e)
 		.last_ns = a->last_ns, .from = a->from, .to = a->to, .at = a->at};
 	struct selection *sel = NULL;
 	char there[96];
+	bool future;
 
 	if (!select_has_range(a) || a->rec)
 		return;
 	if (select_new(&range, store, NULL, 0, true, &sel, NULL))
 		return;
-	if (!any_stopped(sel) && !any_recording(sel)) {
+	future = sel->from_ns > clock_utc_ns();
+	if ((future || e->code != UNSTORED_TOLD) && !any_recording(sel)) {
 		tell_span(sel, there, sizeof(there));
 		err_set(e, -ENODATA, EXIT_NOTHING,
-			sel->from_ns > clock_utc_ns() ? "%s is in the future%s" :
-							"nothing is stored of %s%s",
-			sel->range, there);
+			future ? "%s is in the future%s" : "nothing is stored of %s%s", sel->range,
+			there);
 		err_fix(e, "sonde status (what was recorded when)    sonde help range");
 	}
 	select_free(sel);

@@ -76,6 +76,10 @@ def test_a_range_in_which_sonded_had_stopped_the_family_says_so_instead_of_nothi
         done = subprocess.run([f"{BIN}/sonde", "stacks", "--from", str(begin + 1), "--to", str(begin + 2), "--store", store], capture_output=True,
                               text=True, check=False)
     assert done.returncode == 4 and "family cpu recorded nothing since" in done.stderr and "sonded stopped it" in done.stderr, done
+    for args, says in ((["oom", "--from", str(begin + 1), "--to", str(begin + 2)], "nothing is stored of"),
+                       (["stacks", "--from", str(begin + 86400), "--to", str(begin + 86460)], "is in the future")):
+        done = subprocess.run([f"{BIN}/sonde", *args, "--store", store], capture_output=True, text=True, check=False)
+        assert done.returncode == 4 and says in done.stderr, done
 
 
 @pytest.mark.long
